@@ -15,9 +15,9 @@
 #include "ggml-backend.h"
 #include "tensor/context.h"
 
-// Bytes of the object that holds a graph and its arrays, 0 if there can't be such a graph.
-// The set has room for `size` nodes and as many leafs. A node and a leaf take less than 256 bytes
-// in all arrays together, so the sum can't overflow where size_t has 32 bits either.
+// Bytes of the object that holds a graph and its arrays, 0 if no such graph is possible. The set
+// has room for `size` nodes and as many leafs. A node and a leaf take less than 256 bytes in all
+// arrays together, so that the sum can't overflow with 32 bits either.
 static size_t graph_size(size_t size, bool grads) {
     if (size > INT_MAX || size > SIZE_MAX / 256) return 0;
     const size_t slots = ggml_hash_size(2 * size);
@@ -40,6 +40,7 @@ size_t ggml_graph_overhead(void) {
     return ggml_graph_overhead_custom(GGML_DEFAULT_GRAPH_SIZE, false);
 }
 
+// One allocation for everything, so that a graph costs one object of the context.
 struct ggml_cgraph *ggml_new_graph_custom(struct ggml_context *ctx, size_t size, bool grads) {
     const size_t bytes = graph_size(size, grads);
     if (bytes == 0) {
@@ -81,8 +82,8 @@ void ggml_graph_set_error(struct ggml_cgraph *graph, const char *message) {
     if (!graph->error) graph->error = message;
 }
 
-// Without a number, a cleared graph is a new one to whoever keeps plans of graphs. Cost: the bits
-// of the set, not its keys.
+// Empties a graph. Without a number it counts as a new one for plans that are kept by number. Cost:
+// the bits of the set, not its keys.
 void ggml_graph_clear(struct ggml_cgraph *cgraph) {
     THREAD_GUARD_VOID(cgraph);
     if (!cgraph) return;
@@ -93,7 +94,8 @@ void ggml_graph_clear(struct ggml_cgraph *cgraph) {
     ggml_hash_set_reset(&cgraph->visited_hash_set);
 }
 
-// Slots differ between sets of different sizes, so every tensor is inserted again. O(slots).
+// Copies the set of visited tensors with use counts and gradients. Slots differ between sets of
+// different sizes, so that every tensor is inserted again. O(slots).
 static bool copy_visited(const struct ggml_cgraph *src, struct ggml_cgraph *dst) {
     const struct ggml_hash_set *set = &src->visited_hash_set;
     for (size_t i = 0; i < set->size; ++i) {
@@ -108,7 +110,8 @@ static bool copy_visited(const struct ggml_cgraph *src, struct ggml_cgraph *dst)
     return true;
 }
 
-// The copy shares the tensors. Its number stays 0: it may be changed apart from the source.
+// Copies nodes and leafs; the tensors are shared. The copy's number is 0, as it may be changed
+// apart from the source.
 void ggml_graph_cpy(struct ggml_cgraph *src, struct ggml_cgraph *dst) {
     if (!src || !dst || src == dst) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_graph_cpy: needs two graphs");
@@ -140,6 +143,7 @@ void ggml_graph_cpy(struct ggml_cgraph *src, struct ggml_cgraph *dst) {
         memcpy(dst->leafs, src->leafs, (size_t)src->n_leafs * sizeof(src->leafs[0]));
 }
 
+// Large enough for the source, with gradients if it has some or the caller wants them.
 struct ggml_cgraph *ggml_graph_dup(struct ggml_context *ctx, struct ggml_cgraph *cgraph,
                                    bool force_grads) {
     if (!cgraph) {
@@ -157,6 +161,7 @@ struct ggml_cgraph *ggml_graph_dup(struct ggml_context *ctx, struct ggml_cgraph 
     return copy;
 }
 
+// Appends a node without visiting its sources: for graphs that are built by hand.
 void ggml_graph_add_node(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor) {
     THREAD_GUARD_VOID(cgraph);
     if (!cgraph || !tensor) {
@@ -177,6 +182,7 @@ int ggml_graph_size(struct ggml_cgraph *cgraph) {
     return cgraph ? cgraph->size : 0;
 }
 
+// Negative indices count from the end.
 struct ggml_tensor *ggml_graph_node(struct ggml_cgraph *cgraph, int i) {
     const int n = ggml_graph_n_nodes(cgraph);
     if (i < -n || i >= n) {
@@ -194,7 +200,8 @@ int ggml_graph_n_nodes(struct ggml_cgraph *cgraph) {
     return cgraph ? cgraph->n_nodes : 0;
 }
 
-// Linear: names may change while a tensor is in the graph, so there is no index of them.
+// Linear search: names may change while a tensor is in the graph, so that there is no index of
+// them.
 static struct ggml_tensor *find_name(struct ggml_tensor **tensors, int n, const char *name) {
     for (int i = 0; i < n; ++i) {
         if (strcmp(tensors[i]->name, name) == 0) return tensors[i];
@@ -208,7 +215,7 @@ struct ggml_tensor *ggml_graph_get_tensor(const struct ggml_cgraph *cgraph, cons
     return leaf ? leaf : find_name(cgraph->nodes, cgraph->n_nodes, name);
 }
 
-// O(1): gradients lie in the slot of their tensor.
+// The gradient or accumulator of a node: O(1), by the slot of its tensor.
 static struct ggml_tensor *by_slot(const struct ggml_cgraph *graph, struct ggml_tensor **array,
                                    const struct ggml_tensor *node) {
     if (!array || !node) return NULL;
@@ -243,7 +250,8 @@ static void set_one(struct ggml_tensor *tensor) {
     }
 }
 
-// Gradients of losses start at 1, accumulators and the two moments of AdamW (sources 2 and 3) at 0.
+// Prepares a training step: gradients of losses become 1, accumulators and the two moments of AdamW
+// (sources 2 and 3) 0.
 void ggml_graph_reset(struct ggml_cgraph *cgraph) {
     THREAD_GUARD_VOID(cgraph);
     if (!cgraph) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The visit that puts a tensor and what it depends on into a graph. It keeps its own stack: graphs
-// may be deeper than the thread's.
+// Puts a tensor and everything that it depends on into a graph, by depth-first search, which gives
+// a topological order. The stack is explicit, since graphs may be deeper than a thread's stack.
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
@@ -29,6 +29,7 @@ struct visit {
 static const char full[] =
     "graph: it is full; create it with a larger size (ggml_new_graph_custom)";
 
+// Doubles; the first 64 frames lie in the visit itself.
 static bool grow(struct visit *visit) {
     const size_t bytes = visit->capacity * sizeof(visit->frames[0]);
     struct frame *old = visit->frames == visit->few ? NULL : visit->frames;
@@ -56,8 +57,8 @@ static inline bool has_sources(const struct ggml_tensor *tensor) {
     return false;
 }
 
-// key % size, by a multiplication where there is one: the quotient that the inverse gives is at
-// most one too small.
+// key % size by multiplication with the inverse: the quotient is at most one too small, so that one
+// correction is enough.
 static inline size_t remainder_of(uint64_t key, size_t size, uint64_t inverse) {
 #ifdef __SIZEOF_INT128__
     __extension__ typedef unsigned __int128 wide;
@@ -69,7 +70,7 @@ static inline size_t remainder_of(uint64_t key, size_t size, uint64_t inverse) {
 #endif
 }
 
-// What ggml_hash_find() returns.
+// The slot of a tensor as ggml_hash_find() returns it, with the common case inlined.
 static inline size_t find(const struct visit *visit, const struct ggml_tensor *tensor) {
     const struct ggml_hash_set *set = &visit->graph->visited_hash_set;
     if (set->size == 0) return GGML_HASHSET_FULL;
@@ -78,7 +79,8 @@ static inline size_t find(const struct visit *visit, const struct ggml_tensor *t
     return ggml_hash_find(set, tensor);
 }
 
-// All sources of the tensor are in the graph: adds it.
+// Appends a tensor all of whose sources are in the graph, as a leaf or a node, and names it if it
+// has no name.
 static inline bool append(struct ggml_cgraph *graph, struct ggml_tensor *tensor) {
     const bool leaf = tensor->op == GGML_OP_NONE && !(tensor->flags & GGML_TENSOR_FLAG_PARAM);
     int *count = leaf ? &graph->n_leafs : &graph->n_nodes;
@@ -91,13 +93,14 @@ static inline bool append(struct ggml_cgraph *graph, struct ggml_tensor *tensor)
     return true;
 }
 
+// An error tensor makes the whole graph incomputable, with the tensor's reason.
 static bool refuse(struct visit *visit, const struct ggml_tensor *tensor) {
     const char *error = ggml_tensor_error(tensor);
     ggml_graph_set_error(visit->graph, error ? error : "graph: a tensor is in error");
     return false;
 }
 
-// Enters a tensor that was found not to be in the graph.
+// Enters a tensor that is new in the graph. Without sources it is complete at once.
 static inline bool enter_new(struct visit *visit, struct ggml_tensor *tensor, size_t slot,
                              bool childless) {
     struct ggml_cgraph *graph = visit->graph;
@@ -111,8 +114,8 @@ static inline bool enter_new(struct visit *visit, struct ggml_tensor *tensor, si
     return childless ? append(graph, tensor) : push(visit, tensor, false);
 }
 
-// Enters a tensor; *out_slot is its place in the hash set. A leaf with sources gets the flag too: a
-// flag says that what lies behind the tensor has been reached.
+// Enters a tensor; *out_slot is its slot in the hash set. The COMPUTE flag also marks leafs with
+// sources: it says that everything behind the tensor has been reached.
 static inline bool enter(struct visit *visit, struct ggml_tensor *tensor, size_t *out_slot) {
     const size_t slot = find(visit, tensor);
     *out_slot = slot;
@@ -131,7 +134,8 @@ static inline bool enter(struct visit *visit, struct ggml_tensor *tensor, size_t
     return reached || push(visit, tensor, true);
 }
 
-// Goes on with the tensor on top of the stack until another comes on top of it.
+// Continues with the tensor on top of the stack until another one is pushed or it is complete. Each
+// source is counted once per reference.
 static bool step(struct visit *visit) {
     const size_t depth = visit->depth;
     struct frame *frame = &visit->frames[depth - 1];
@@ -152,6 +156,7 @@ static bool step(struct visit *visit) {
     return known || append(visit->graph, tensor);
 }
 
+// O(tensors that are new), amortised over calls for the same graph.
 static void visit_tensor(struct ggml_cgraph *graph, struct ggml_tensor *tensor, bool compute) {
     struct visit visit;
     if (!graph || !tensor) {
@@ -175,6 +180,8 @@ static void visit_tensor(struct ggml_cgraph *graph, struct ggml_tensor *tensor, 
         good = step(&visit);
     }
     if (good && tensor->op != GGML_OP_NONE && graph->n_nodes > before &&
+        // The visited tensor must have become the last node; otherwise it was visited before
+        // through sources that have changed since.
         graph->nodes[graph->n_nodes - 1] != tensor) {
         ggml_graph_set_error(graph, "graph: sources of a tensor were changed after it was added");
     }
@@ -186,11 +193,15 @@ void ggml_build_forward_expand(struct ggml_cgraph *cgraph, struct ggml_tensor *t
     visit_tensor(cgraph, tensor, true);
 }
 
+// Determines the order of nodes only: without the COMPUTE flag nothing is computed until another
+// call reaches them.
 void ggml_build_forward_order(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor) {
     THREAD_GUARD_VOID(cgraph);
     visit_tensor(cgraph, tensor, false);
 }
 
+// All alternatives are in the graph, so that graphs of different choices have the same nodes; only
+// the chosen one is computed.
 struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph,
                                               struct ggml_tensor **tensors, int n_tensors,
                                               int idx) {

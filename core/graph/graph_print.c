@@ -33,6 +33,7 @@ static void print_quoted(FILE *file, const char *text) {
     }
 }
 
+// One record per tensor, with name, type, operation and extents.
 static void print_vertex(FILE *file, const struct ggml_tensor *tensor, const char *colour) {
     fprintf(file, "  \"%p\" [style=filled fillcolor=%s shape=record label=\"", (const void *)tensor,
             colour);
@@ -52,6 +53,7 @@ static void print_edges(FILE *file, const struct ggml_tensor *tensor) {
     }
 }
 
+// Parameters, nodes that only the backward graph has, nodes with gradients, all others.
 static const char *node_colour(const struct ggml_cgraph *forward, const struct ggml_cgraph *graph,
                                struct ggml_tensor *node) {
     if (node->flags & GGML_TENSOR_FLAG_PARAM) return "yellow";
@@ -59,6 +61,7 @@ static const char *node_colour(const struct ggml_cgraph *forward, const struct g
     return ggml_graph_get_grad(graph, node) ? "lightgreen" : "white";
 }
 
+// Graphviz: gb is the backward graph, cgraph the forward one.
 void ggml_graph_dump_dot(const struct ggml_cgraph *gb, const struct ggml_cgraph *cgraph,
                          const char *filename) {
     const struct ggml_cgraph *graph = gb ? gb : cgraph;

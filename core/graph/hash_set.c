@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ggml's hash set of tensors: open addressing, prime sizes.
+// ggml's hash set of tensors: open addressing with linear probing and prime sizes, as its macros in
+// the public headers expect.
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-impl.h"
@@ -12,6 +13,7 @@ static const size_t hash_sizes[] = {
     16777259, 33554467, 67108879, 134217757, 268435459, 536870923, 1073741827, 2147483659,
 };
 
+// The smallest size in the table that is large enough; beyond the table, the next odd number.
 size_t ggml_hash_size(size_t min_sz) {
     const size_t n = sizeof(hash_sizes) / sizeof(hash_sizes[0]);
     for (size_t i = 0; i < n; ++i) {
@@ -41,6 +43,7 @@ void ggml_hash_set_free(struct ggml_hash_set *hash_set) {
     *hash_set = (struct ggml_hash_set){0};
 }
 
+// Keys stay: only the bits decide which slots are in use.
 void ggml_hash_set_reset(struct ggml_hash_set *hash_set) {
     if (!hash_set || hash_set->size == 0) return;
     memset(hash_set->used, 0, ggml_bitset_size(hash_set->size) * sizeof(hash_set->used[0]));

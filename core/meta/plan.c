@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From a graph to a plan. Partial sums are carried through linear operations as long as every use
-// is known to be in this graph, so that they are added up as late, and as small, as possible.
+// Builds the plan of a graph. Partial sums are carried through linear operations as long as all
+// their uses are known to be in this graph, so that they are added up as late, and as small, as
+// possible.
 #include "meta/plan.h"
 
 #include "base/mem.h"
@@ -15,7 +16,7 @@ struct planner {
     struct meta_step *run; // that further nodes join, or NULL
 };
 
-// Everything of a plan lies in its arena and goes with it.
+// Memory for a part of the plan, which is freed with it. NULL after the error was set.
 static void *take(struct planner *planner, size_t size) {
     void *memory = arena_alloc(&planner->plan->arena, size);
     if (!memory) ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory for the plan");
@@ -43,7 +44,7 @@ static struct meta_step *add_step(struct planner *planner, enum meta_step_kind k
 
 // --- all-reduce ----------------------------------------------------------------------------------
 
-// Views into memory of the plan, which is allocated when its size is known, at the end.
+// Registers a view into memory of the plan, which is allocated at the end, when its size is known.
 static bool add_late_view(struct planner *planner, struct ggml_tensor *tensor) {
     struct meta_late_view *view = take(planner, sizeof(*view));
     if (!view) return false;
@@ -53,7 +54,7 @@ static bool add_late_view(struct planner *planner, struct ggml_tensor *tensor) {
     return true;
 }
 
-// part += received, as a node in place.
+// Describes the node part += received.
 static void describe_sum(struct ggml_tensor *sum, struct ggml_tensor *part,
                          struct ggml_tensor *received) {
     *sum = *part;
@@ -64,7 +65,8 @@ static void describe_sum(struct ggml_tensor *sum, struct ggml_tensor *part,
     sum->src[1] = received;
 }
 
-// Copies of the slices: their flag says whose part counts.
+// Prepares the tensors of an all-reduce. Parts are copies of the slices, whose COMPUTE flag says
+// which of them count.
 static bool fill_reduction(struct planner *planner, const struct meta_record *record,
                            struct meta_reduction *reduction) {
     const size_t n = planner->plan->n;
@@ -88,8 +90,8 @@ static bool fill_reduction(struct planner *planner, const struct meta_record *re
     return true;
 }
 
-// Adds the parts of a tensor up, if it is partial, in a step of its own. The received parts of all
-// steps share one piece of memory, since steps are run one after the other.
+// Adds a step that sums a partial tensor. The received parts of all steps share one piece of
+// memory, since steps run one after the other.
 static bool reduce(struct planner *planner, const struct ggml_tensor *tensor) {
     struct meta_record *record = meta_record_get(meta_root(tensor));
     if (!record || !record->is_partial) return record != NULL;
@@ -107,12 +109,13 @@ static bool reduce(struct planner *planner, const struct ggml_tensor *tensor) {
 
 // --- fallback ------------------------------------------------------------------------------------
 
+// Sums in static memory, such as weights of an accumulating optimiser.
 static bool is_static_partial(const struct meta_record *record) {
     return record->state.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL &&
            record->tensor->op == GGML_OP_NONE;
 }
 
-// The root's copy, made on the first call.
+// The whole copy of a root in this step, made on the first call. Copies lie one after the other.
 static struct meta_whole *whole_of(struct planner *planner, struct meta_step *step,
                                    struct ggml_tensor *root) {
     const size_t n = planner->plan->n;
@@ -143,7 +146,7 @@ static struct meta_whole *whole_of(struct planner *planner, struct meta_step *st
     return whole;
 }
 
-// A tensor in a whole copy, on device j.
+// The tensor inside of a whole copy, on one device.
 static struct ggml_tensor *in_whole(struct planner *planner, const struct ggml_tensor *tensor,
                                     struct ggml_tensor *copy) {
     struct ggml_tensor *view;
@@ -159,13 +162,13 @@ static struct ggml_tensor *in_whole(struct planner *planner, const struct ggml_t
     return view;
 }
 
-// Whether a device has only a part of the tensor, or of its sums.
+// Whether a device has only a part of the tensor, or of its sum.
 static bool needs_whole(const struct ggml_tensor *tensor) {
     const struct meta_record *root = meta_record_get(meta_root(tensor));
     return root && (meta_is_axis(&root->state) || is_static_partial(root));
 }
 
-// The tensor that stands for `tensor` on device j.
+// The tensor to use for `tensor` on device j: itself, its slice, or a place in a whole copy.
 static struct ggml_tensor *stand_in(struct planner *planner, struct meta_step *step,
                                     struct ggml_tensor *tensor, size_t j) {
     if (!meta_buffer_with(tensor)) return tensor;
@@ -188,15 +191,15 @@ static struct ggml_tensor *fallback_node(struct planner *planner, struct meta_st
     return result;
 }
 
-// What is written in a whole copy has to be handed back to the slices.
+// Marks the copies that the node writes, which are scattered back to the slices.
 static void mark_written(struct meta_step *step, const struct ggml_tensor *node) {
     for (struct meta_whole *whole = step->wholes; whole; whole = whole->next) {
         if (whole->root == meta_root(node)) whole->is_written = true;
     }
 }
 
-// A step that gathers what is split, computes one node everywhere and scatters the result: correct
-// for any operation, and slow.
+// Adds a fallback: gathers what is split, computes the node on every device, and scatters the
+// result. Correct for any operation, and slow.
 static bool add_fallback(struct planner *planner, struct ggml_tensor *node) {
     const size_t n = planner->plan->n;
     struct meta_step *step = add_step(planner, META_STEP_FALLBACK);
@@ -218,8 +221,8 @@ static bool add_fallback(struct planner *planner, struct ggml_tensor *node) {
 
 // --- nodes ---------------------------------------------------------------------------------------
 
-// Nodes without communication between them are one graph for each device, so that its plugin can
-// plan and fuse them together.
+// Adds the node to the current run. Nodes without communication between them form one graph per
+// device, which its plugin can plan and fuse as a whole.
 static bool add_to_run(struct planner *planner, const struct meta_record *record) {
     struct meta_plan *plan = planner->plan;
     if (!planner->run) {
@@ -240,14 +243,15 @@ static bool add_to_run(struct planner *planner, const struct meta_record *record
     return true;
 }
 
-// Whether nobody can see the node's value but nodes of this graph.
+// Whether only nodes of this graph can see the node's value.
 static bool is_inner(const struct planner *planner, int i, const struct meta_record *record) {
     const struct ggml_tensor *node = planner->graph->nodes[i];
     return !(node->flags & GGML_TENSOR_FLAG_OUTPUT) && record->n_uses > 0 &&
            record->n_uses == planner->graph->use_counts[i];
 }
 
-// Which operands are partial sums; *out_zero: on which devices they are not written.
+// Bit mask of the operands that are partial sums; *out_zero has the devices on which they are not
+// written.
 static unsigned partial_operands(const struct ggml_tensor *node, uint32_t *out_zero,
                                  bool *out_mixed) {
     unsigned partial = 0;
@@ -265,14 +269,16 @@ static unsigned partial_operands(const struct ggml_tensor *node, uint32_t *out_z
     return partial;
 }
 
-// Whether the node may work on parts, to be added up later: f(a) + f(b) = f(a + b). The devices
-// whose part is zero must be the same for all partial operands: there the node is not computed.
+// Whether the node may work on parts that are summed later: f(a) + f(b) = f(a + b). The devices
+// with an unwritten part must be the same for all partial operands, since the node is not computed
+// there.
 static bool is_carried(const struct meta_record *record, unsigned partial, bool mixed) {
     return partial && !mixed && !record->is_fallback && meta_is_linear(record->tensor, partial) &&
            record->state.axis == GGML_BACKEND_SPLIT_AXIS_MIRRORED;
 }
 
-// Static memory can't be added up: a node that reads partial sums there falls back.
+// Sums the operands first. Sums in static memory can't be added up in place; a node that reads them
+// falls back.
 static bool reduce_operands(struct planner *planner, struct meta_record *record) {
     const struct ggml_tensor *node = record->tensor;
     for (int k = 0; k < GGML_MAX_SRC; ++k) {
@@ -282,7 +288,7 @@ static bool reduce_operands(struct planner *planner, struct meta_record *record)
     return !record->reads_partial || record->is_fallback || meta_resolve_fallback(record);
 }
 
-// Devices that compute nothing leave their part unwritten: it must not be read.
+// Devices that don't compute the node. Their part is unwritten and must not be read.
 static uint32_t idle_devices(const struct meta_record *record, size_t n) {
     uint32_t idle = 0;
     for (size_t j = 0; j < n; ++j) {
@@ -297,8 +303,8 @@ static void set_idle(struct meta_record *record, uint32_t idle, size_t n) {
     }
 }
 
-// Decides for a node between carrying sums, adding operands up first, and the fallback; and adds
-// the result up if anybody but nodes of this graph may see it.
+// Chooses between carrying sums, summing the operands first, and the fallback; sums the result if
+// anything outside of this graph may see it.
 static bool plan_computed(struct planner *planner, int i, struct meta_record *record) {
     uint32_t zero;
     bool mixed;
@@ -320,7 +326,7 @@ static bool plan_computed(struct planner *planner, int i, struct meta_record *re
     return is_inner(planner, i, record) || reduce(planner, node);
 }
 
-// Nodes without work are resolved all the same: others read them.
+// Plans one node. Nodes without work are resolved too, since others read them.
 static bool plan_node(struct planner *planner, int i) {
     struct ggml_tensor *node = planner->graph->nodes[i];
     const bool computes = !ggml_op_is_empty(node->op) && !ggml_is_empty(node) &&
@@ -339,7 +345,8 @@ static bool plan_node(struct planner *planner, int i) {
 
 // --- the whole -----------------------------------------------------------------------------------
 
-// States of the graph's nodes are derived again for each plan; those of other operands stay.
+// Resets a record for this plan. States of the graph's nodes are derived again; those of other
+// operands stay.
 static bool forget(const struct ggml_tensor *tensor, bool derived) {
     if (!meta_buffer_with(tensor)) return true;
     struct meta_record *record = meta_record_get(tensor);
@@ -350,7 +357,7 @@ static bool forget(const struct ggml_tensor *tensor, bool derived) {
     return true;
 }
 
-// Starts every record that the graph touches anew and counts the uses.
+// Resets the records of all tensors in the graph and counts their uses.
 static bool prepare(struct planner *planner) {
     const struct ggml_graph *graph = planner->graph;
     for (int i = 0; i < graph->n_nodes; ++i) {
@@ -371,7 +378,7 @@ static bool prepare(struct planner *planner) {
     return true;
 }
 
-// Members may be aligned less than whole copies are.
+// Gives a tensor its address in the plan's memory, whose base may be aligned less than needed.
 static bool place_tensor(struct meta_plan *plan, size_t j, struct ggml_tensor *tensor,
                          size_t offset) {
     const uintptr_t base = (uintptr_t)ggml_backend_buffer_get_base(plan->memory[j]);
@@ -391,7 +398,8 @@ static bool place_step(struct meta_plan *plan, const struct meta_step *step, siz
     return true;
 }
 
-// Memory of the plan, and addresses in it.
+// Allocates the plan's memory and assigns addresses: received parts first, whole copies behind
+// them.
 static bool place_all(struct planner *planner) {
     struct meta_plan *plan = planner->plan;
     const size_t wholes = GGML_PAD(plan->received_bytes, WHOLE_ALIGNMENT);
@@ -410,7 +418,7 @@ static bool place_all(struct planner *planner) {
     return true;
 }
 
-// O(nodes x devices). Memory comes last, when its size is known.
+// Makes the plan in O(nodes x devices); memory comes last, when its size is known.
 static bool make(struct planner *planner) {
     struct meta_plan *plan = planner->plan;
     for (size_t j = 0; j < plan->n && planner->graph->n_nodes > 0; ++j) {
@@ -446,8 +454,8 @@ enum ggml_status meta_plan_new(struct meta_stream *stream, const struct ggml_gra
     return GGML_STATUS_SUCCESS;
 }
 
-// Graphs without a number are planned each time. The generation changes with every buffer that
-// comes or goes, so no plan outlives what it refers to.
+// Whether the plan can be used again: same graph number, and no buffer has come or gone since.
+// Graphs without a number are planned each time.
 bool meta_plan_is_for(const struct meta_plan *plan, const struct ggml_graph *graph) {
     return plan && plan->uid != 0 && plan->uid == graph->uid &&
            plan->generation == meta_generation();

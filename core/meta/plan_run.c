@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Runs a plan of the meta device: graphs of the shards, and reductions between them.
+// Runs a plan: graphs on all members, all-reduces, and fallbacks.
 #include "base/mem.h"
 #include "meta/plan.h"
 
+// Queues one graph per device; the first failure ends the loop.
 static enum ggml_status run_graphs(struct meta_stream *stream, const struct ggml_graph *graphs) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
     for (size_t j = 0; j < stream->device->n && status == GGML_STATUS_SUCCESS; ++j) {
@@ -11,6 +12,7 @@ static enum ggml_status run_graphs(struct meta_stream *stream, const struct ggml
     return status;
 }
 
+// Reads the split tensor into host memory and writes it to every device.
 static bool gather(struct meta_stream *stream, const struct meta_whole *whole) {
     const size_t bytes = ggml_nbytes(whole->root);
     void *data = ggml_mem_alloc(MAX(bytes, 1));
@@ -29,6 +31,7 @@ static bool gather(struct meta_stream *stream, const struct meta_whole *whole) {
     return done;
 }
 
+// Writes the result of device 0 back to the slices; all devices have computed the same.
 static bool scatter(const struct meta_whole *whole) {
     const size_t bytes = ggml_nbytes(whole->root);
     void *data = ggml_mem_alloc(MAX(bytes, 1));
@@ -44,6 +47,7 @@ static bool scatter(const struct meta_whole *whole) {
     return done;
 }
 
+// Blocks, as host memory is used: fallbacks are for what is rare.
 static enum ggml_status run_fallback(struct meta_stream *stream, const struct meta_step *step) {
     bool done = true;
     ggml_backend_synchronize(&stream->base);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Records by the address of the tensor. A tensor that takes the place of one that is gone takes its
-// record too, so there are never more records than places.
+// Records by tensor address: open addressing with linear probing, at most half full. A tensor at
+// the address of one that is gone takes over its record, so that there are never more records than
+// addresses.
 #include "base/mem.h"
 #include "meta/meta.h"
 
 enum { FIRST_SLOTS = 64 };
 
+// Fibonacci hashing (Knuth, TAOCP 3, 6.4); the low four bits of addresses are equal.
 static size_t home(const struct ggml_tensor *tensor, size_t n_slots) {
     const uint64_t key = (uint64_t)(uintptr_t)tensor >> 4;
     return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (n_slots - 1);
@@ -20,6 +22,7 @@ static size_t find(struct meta_record *const *slots, size_t n_slots,
     return i;
 }
 
+// Pointers are moved, not records: callers keep them.
 static bool rehash(struct meta_buffer *buffer, size_t n_slots) {
     struct meta_record **slots = ggml_mem_calloc(n_slots, sizeof(*slots));
     if (!slots) return false;
@@ -54,6 +57,8 @@ static void record_free(struct meta_record *record) {
     ggml_mem_free(record);
 }
 
+// A record of an earlier graph is reset if its memory is not static: another tensor may be at that
+// address.
 struct meta_record *meta_record_get(const struct ggml_tensor *tensor) {
     struct meta_buffer *buffer = meta_buffer_with(tensor);
     if (!buffer) return NULL;
@@ -77,6 +82,7 @@ fail:
     return NULL;
 }
 
+// Two graphs without a touch: one graph alternates with another in many programs.
 static bool is_expired(const struct meta_buffer *buffer, const struct meta_record *record) {
     return !record->is_static && record->epoch + 1 < buffer->epoch;
 }

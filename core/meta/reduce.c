@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// All-reduce: by the plugin's "ggml.comm", or with copies and additions. The generic way is a
-// butterfly over the largest power of two of the devices that take part; the others add theirs to a
-// partner's before and receive the result afterwards.
+// All-reduce: by the plugin's "ggml.comm", or with copies and additions. The generic algorithm is
+// recursive doubling (a butterfly) over the largest power of two of the devices that take part
+// (Thakur et al. 2005); the others add their part to a partner's before and receive the result
+// afterwards.
 #include "base/mem.h"
 #include "device/check.h"
 #include "ggml-host.h"
@@ -14,7 +15,8 @@ struct group {
     size_t n;
 };
 
-// Later work of `after` waits for what is queued on `before`.
+// Makes later work of `after` wait for what is queued on `before`, by an event where both devices
+// have the same plugin.
 static void order(struct meta_stream *stream, size_t after, size_t before) {
     const ggml_backend_dev_t *devices = stream->device->devices;
     if (stream->events[before] && devices[after]->reg == devices[before]->reg) {
@@ -25,7 +27,7 @@ static void order(struct meta_stream *stream, size_t after, size_t before) {
     }
 }
 
-// Runs the addition of member j as a graph of one node.
+// Adds the received part on member j, as a graph of one node.
 static enum ggml_status add_received(struct group *group, size_t j) {
     struct ggml_tensor *sum = &group->reduction->sums[j];
     static const int32_t not_known = 0;
@@ -34,8 +36,8 @@ static enum ggml_status add_received(struct group *group, size_t j) {
     return stream_graph_compute("meta device", group->stream->streams[j], &graph);
 }
 
-// Copies between pairs of members, in both directions at once where both are listed. A copy waits
-// for the receiver to be ready, and the sender's later work waits for the copy.
+// Copies between pairs of members; with both directions listed they run at once. A copy waits for
+// the receiver to be ready, and the sender's later work waits for the copy.
 static void exchange(struct group *group, const size_t (*pairs)[2], size_t n_pairs, bool adds) {
     for (size_t i = 0; i < n_pairs; ++i)
         order(group->stream, pairs[i][0], pairs[i][1]);
@@ -49,7 +51,8 @@ static void exchange(struct group *group, const size_t (*pairs)[2], size_t n_pai
         order(group->stream, pairs[i][0], pairs[i][1]);
 }
 
-// Copies of all pairs are queued before the first addition, so that they overlap.
+// Exchanges parts and adds them. All copies are queued before the first addition, so that they
+// overlap.
 static enum ggml_status exchange_and_add(struct group *group, const size_t (*pairs)[2],
                                          size_t n_pairs) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
@@ -81,7 +84,7 @@ static enum ggml_status butterfly(struct group *group, size_t power) {
     return status;
 }
 
-// To those outside the butterfly, from its members in turn.
+// Sends the result to the devices outside of the butterfly, its members taking turns.
 static void spread(struct group *group, size_t power) {
     size_t pairs[META_MAX_DEVICES][2];
     size_t n_pairs = 0;
@@ -127,7 +130,7 @@ static void add_up(struct group *group, void *raw, float *sum, int64_t n) {
     }
 }
 
-// Devices that can't add, or nothing to add.
+// Sums on the host: for devices that can't add, or if no part counts.
 static enum ggml_status reduce_on_host(struct group *group) {
     const struct ggml_tensor *first = group->reduction->parts[0];
     const struct ggml_type_traits *traits = ggml_get_type_traits(first->type);
@@ -166,6 +169,7 @@ static bool can_add(const struct group *group) {
 
 // --- by the plugin -------------------------------------------------------------------------------
 
+// Needs one plugin with all devices and the extension.
 void meta_group_begin(struct meta_stream *stream) {
     const struct meta_device *device = stream->device;
     ggml_backend_reg_t reg = device->devices[0]->reg;
@@ -193,7 +197,8 @@ void meta_group_end(struct meta_stream *stream) {
     stream->group = NULL;
 }
 
-// UNSUPPORTED: nothing is done. A group that fails is replaced for the next sum.
+// Sums by the plugin. UNSUPPORTED means that nothing was done. A group that fails is replaced at
+// the next sum.
 static enum ggml_host_status reduce_by_plugin(struct meta_stream *stream,
                                               const struct meta_reduction *reduction) {
     uint8_t counts[META_MAX_DEVICES];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a tensor to its state and its slices.
+// Finds a tensor's split state, its slices, and whether its node can be computed split.
 #include "base/mem.h"
 #include "meta/meta.h"
 
@@ -13,7 +13,7 @@ static meta_state plain(enum ggml_backend_meta_split_axis axis) {
     return meta_state_plain(axis);
 }
 
-// What the application says; anything that makes no sense is a failure.
+// Asks the application for a split; one that doesn't fit the tensor is an error.
 static bool ask(const struct ggml_tensor *tensor, meta_state *out_state) {
     const struct meta_device *device = device_with(tensor);
     *out_state = plain(GGML_BACKEND_SPLIT_AXIS_MIRRORED);
@@ -30,7 +30,7 @@ static bool ask(const struct ggml_tensor *tensor, meta_state *out_state) {
     return false;
 }
 
-// How the memory that a view is in is split.
+// The split of a view, from that of the memory it is in.
 static meta_state state_of_view(const struct ggml_tensor *view) {
     const struct ggml_tensor *root = view->view_src;
     const struct meta_record *record = meta_record_get(root);
@@ -45,14 +45,14 @@ static meta_state state_of_view(const struct ggml_tensor *view) {
     return state;
 }
 
-// Whether a record's sums lie in static memory, where they can't be added up.
+// Whether the tensor holds partial sums in static memory, where they can't be added up.
 static bool is_static_partial(const struct meta_record *record) {
     return record->state.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL &&
            meta_root(record->tensor)->op == GGML_OP_NONE;
 }
 
-// The states of the operands as the rule for the operation gets them. Partial sums count as
-// mirrored: the plan adds them up before, or carries them through what is linear in them.
+// Collects the operands' states for the operation's rule. Partial sums count as mirrored: the plan
+// sums them before, or carries them through linear operations.
 static void read_operands(struct meta_record *record, struct meta_operand *out_operands) {
     record->reads_partial = false;
     for (int k = 0; k < GGML_MAX_SRC; ++k) {
@@ -69,13 +69,14 @@ static void read_operands(struct meta_record *record, struct meta_operand *out_o
     }
 }
 
-// Partial sums are added with ADD in F32; a result of another type would be rounded once per
-// device.
+// Whether partial results can be summed: ADD works in F32, and a result of another type would be
+// rounded once per device.
 static bool can_sum(const meta_state *state, enum ggml_type type) {
     return state->axis != GGML_BACKEND_SPLIT_AXIS_PARTIAL || type == GGML_TYPE_F32;
 }
 
-// The result of an operation that is no view.
+// Derives the state of a computed tensor. If it writes into the memory of another one, the derived
+// split must be that of the memory; otherwise it becomes a fallback.
 static void derive(struct meta_record *record, struct meta_operand *operands) {
     const struct ggml_tensor *tensor = record->tensor;
     const size_t n = device_with(tensor)->n;
@@ -93,8 +94,8 @@ static void derive(struct meta_record *record, struct meta_operand *operands) {
     record->state = memory;
 }
 
-// Tensors without an operation have the state that the application gives, pure views that of the
-// memory that they are in, all others what their operation makes of its operands.
+// The tensor's state: without an operation the one that the application gives, for a pure view that
+// of its memory, otherwise derived from the operands.
 static bool find_state(struct meta_record *record, struct meta_operand *operands) {
     const struct ggml_tensor *tensor = record->tensor;
     if (record->is_static) {
@@ -120,8 +121,8 @@ static void describe(struct ggml_tensor *slice, const struct ggml_tensor *tensor
     memcpy(slice->nb, layout->nb, sizeof(slice->nb));
 }
 
-// A slice of a view is a view of the slice. If there is no memory yet, it is resolved again when
-// there is.
+// Places the slice of a view in the slice of its root. Without memory yet, it is resolved again
+// when there is some.
 static bool place_view(struct meta_record *record, size_t j, size_t offset) {
     struct ggml_tensor *slice = &record->slices[j];
     struct meta_record *root = meta_record_get(record->tensor->view_src);
@@ -131,7 +132,8 @@ static bool place_view(struct meta_record *record, size_t j, size_t offset) {
     return ggml_backend_view_init(slice) == GGML_STATUS_SUCCESS;
 }
 
-// The same offset on every device: a graph is planned once, for addresses that mean nothing.
+// Places a slice that owns memory: the same offset on every device, as graphs are planned once, for
+// placeholder addresses.
 static bool place_owner(struct meta_record *record, size_t j) {
     const struct meta_buffer *buffer = meta_buffer_with(record->tensor);
     if (!buffer->bases[j] || !record->tensor->data) return true;
@@ -140,7 +142,7 @@ static bool place_owner(struct meta_record *record, size_t j) {
                                      buffer->bases[j] + offset) == GGML_STATUS_SUCCESS;
 }
 
-// The part of the tensor on device j, for mirrored tensors all of it.
+// Makes the part of the tensor on device j, all of it for mirrored tensors.
 static bool make_slice(struct meta_record *record, size_t j) {
     const struct ggml_tensor *tensor = record->tensor;
     const size_t n = device_with(tensor)->n;
@@ -157,7 +159,7 @@ static bool make_slice(struct meta_record *record, size_t j) {
     return place_view(record, j, layout.offset);
 }
 
-// What does not depend on the layout.
+// Copies operation, parameters, flags and name to the slice.
 static void dress(struct meta_record *record, size_t j) {
     const struct ggml_tensor *tensor = record->tensor;
     struct ggml_tensor *slice = &record->slices[j];
@@ -168,7 +170,7 @@ static void dress(struct meta_record *record, size_t j) {
     memset(slice->src, 0, sizeof(slice->src));
 }
 
-// The part that device j uses of its copy of operand k.
+// A view of the part of a mirrored operand k that device j uses.
 static struct ggml_tensor *cut(struct meta_record *record, int k,
                                const struct meta_operand *operand, struct ggml_tensor *whole,
                                size_t n, size_t j) {
@@ -198,8 +200,8 @@ static struct ggml_tensor *cut(struct meta_record *record, int k,
     return ggml_backend_view_init(part) == GGML_STATUS_SUCCESS ? part : NULL;
 }
 
-// Sets the sources of device j's slice. Where a source is empty on the device but not as a whole,
-// or the result is, there is nothing to compute.
+// Sets the sources of device j's slice. The node is not computed where its result, or a source that
+// is not empty as a whole, is empty on this device.
 static bool connect(struct meta_record *record, const struct meta_operand *operands, size_t n,
                     size_t j) {
     struct ggml_tensor *slice = &record->slices[j];
@@ -220,8 +222,7 @@ static bool connect(struct meta_record *record, const struct meta_operand *opera
     return true;
 }
 
-// Each device is asked about its own slice: whole extents may be supported where parts are not, and
-// the other way round.
+// Asks each device about its own slice: support for whole extents says nothing about parts.
 static bool is_supported(const struct meta_record *record) {
     const struct meta_device *device = device_with(record->tensor);
     for (size_t j = 0; j < device->n; ++j) {
@@ -236,7 +237,7 @@ static bool is_view(const struct ggml_tensor *tensor) {
     return ggml_op_is_empty(tensor->op);
 }
 
-// Fallbacks get no sources here: their operands are gathered by the plan.
+// Makes all slices. Fallbacks get no sources here, since the plan gathers their operands.
 static bool build(struct meta_record *record, struct meta_operand *operands) {
     const size_t n = device_with(record->tensor)->n;
     for (size_t j = 0; j < n; ++j) {
@@ -248,8 +249,8 @@ static bool build(struct meta_record *record, struct meta_operand *operands) {
     return true;
 }
 
-// The operands are resolved. Tries the split first; if a device can't compute its slice, once more
-// as a fallback.
+// Resolves a tensor whose operands are resolved: split if possible, and as a fallback if a device
+// can't compute its slice.
 static bool resolve_one(struct meta_record *record) {
     struct meta_operand operands[GGML_MAX_SRC];
     if (record->is_static && record->tensor->op == GGML_OP_NONE) {
@@ -272,12 +273,13 @@ bool meta_resolve_fallback(struct meta_record *record) {
 
 // --- operands first ------------------------------------------------------------------------------
 
+// Tensors that are being resolved.
 struct stack {
     const struct ggml_tensor **items;
     size_t count, capacity;
 };
 
-// An explicit stack: graphs may be as deep as they are long, too deep for the stack of a thread.
+// Pushes onto an explicit stack, as graphs may be too deep for the stack of a thread.
 static bool push(struct stack *stack, const struct ggml_tensor *tensor) {
     if (stack->count == stack->capacity) {
         const size_t capacity = stack->capacity ? 2 * stack->capacity : 32;
@@ -295,7 +297,7 @@ static bool push(struct stack *stack, const struct ggml_tensor *tensor) {
     return true;
 }
 
-// What is in other memory needs no record.
+// Pushes a tensor that still has to be resolved; those in other memory need no record.
 static bool push_if_open(struct stack *stack, const struct ggml_tensor *tensor,
                          const struct ggml_tensor *self) {
     if (!tensor || tensor == self || !meta_buffer_with(tensor)) return true;
@@ -304,7 +306,7 @@ static bool push_if_open(struct stack *stack, const struct ggml_tensor *tensor,
     return record->is_resolved || push(stack, tensor);
 }
 
-// Pushes what the top one needs.
+// Pushes what the top tensor depends on.
 static bool push_needed(struct stack *stack) {
     const struct ggml_tensor *tensor = stack->items[stack->count - 1];
     if (!push_if_open(stack, tensor->view_src, tensor)) return false;

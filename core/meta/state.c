@@ -2,6 +2,7 @@
 // How a tensor is split among devices: operations on that state.
 #include "meta/meta.h"
 
+// One segment without shares: mirrored, partial, or unknown.
 meta_state meta_state_plain(enum ggml_backend_meta_split_axis axis) {
     meta_state state = {.axis = axis, .n_segments = 1};
     state.nr[0] = 1;
@@ -22,6 +23,8 @@ int64_t meta_share(const meta_state *state, size_t n, size_t j) {
     return share;
 }
 
+// States may differ in representation and mean the same split; such a pair counts as different,
+// which only costs a copy.
 bool meta_state_equal(const meta_state *a, const meta_state *b, size_t n) {
     if (a->axis != b->axis) return false;
     if (!meta_is_axis(a)) return true;
@@ -39,7 +42,8 @@ bool meta_is_plain_cut(const meta_state *state) {
     return meta_is_axis(state) && state->n_segments == 1 && state->nr[0] == 1;
 }
 
-// Elements that the segments hold together; -1 for numbers that make no sense.
+// Elements of all segments together; -1 for shares that are negative, too large, or no whole
+// blocks.
 static int64_t extent(const meta_state *state, int64_t limit, int64_t block, size_t n) {
     int64_t total = 0;
     for (size_t s = 0; s < state->n_segments; ++s) {

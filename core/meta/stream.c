@@ -10,7 +10,7 @@ static const char *stream_name(ggml_backend_t backend) {
     return ((struct meta_stream *)backend->context)->name;
 }
 
-// The first failure; all are waited for.
+// Waits for all members; returns the first failure.
 static int32_t meta_synchronize(ggml_backend_t backend) {
     struct meta_stream *stream = backend->context;
     enum ggml_host_status first = GGML_HOST_OK;
@@ -23,6 +23,7 @@ static int32_t meta_synchronize(ggml_backend_t backend) {
     return first;
 }
 
+// Also called for a stream that was only partly made.
 static void stream_end(struct meta_stream *stream) {
     if (!stream) return;
     meta_group_end(stream);
@@ -54,6 +55,7 @@ static int32_t stream_get_async(ggml_backend_t backend, const struct ggml_tensor
                                                                  : ggml_last_status();
 }
 
+// A graph that is planned already costs a comparison of two numbers.
 static int32_t meta_graph_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct meta_stream *stream = backend->context;
     if (!meta_plan_is_for(stream->plan, graph)) {
@@ -102,6 +104,7 @@ static char *make_name(const struct meta_device *device, ggml_backend_t *streams
     return name;
 }
 
+// Streams of all members are opened with the same parameters.
 ggml_backend_t meta_stream_new(struct meta_device *device, const char *params) {
     struct meta_stream *stream = ggml_mem_calloc(1, sizeof(*stream));
     if (!stream) return NULL;

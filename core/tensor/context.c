@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The arena of a context: objects are taken from the front of one block of memory and given back
-// all together, so that making one costs the same however many there are, and none is freed by
-// itself. A list of the objects, in the order in which they were made, is what look-ups walk.
+// The arena of a context: objects are taken from the front of one block of memory and freed all
+// together, so that making one costs the same however many there are. Look-ups walk the list of
+// objects in the order in which they were made.
 #include "tensor/context.h"
 
 #include "base/mem.h"
@@ -14,6 +14,7 @@ size_t ggml_tensor_overhead(void) {
     return sizeof(struct ggml_object) + sizeof(struct ggml_tensor);
 }
 
+// Memory of the caller must be aligned; without any, it is allocated at once, as it never grows.
 struct ggml_context *ggml_init(struct ggml_init_params params) {
     struct ggml_context *ctx = NULL;
     const size_t wanted = params.mem_size > 0 ? params.mem_size : GGML_MEM_ALIGN;
@@ -41,7 +42,7 @@ fail:
     return NULL;
 }
 
-// Forgets the list, and with it every object: no walk over them, and the memory keeps its content.
+// Forgets all objects without walking over them; the memory keeps its content.
 void ggml_reset(struct ggml_context *ctx) {
     THREAD_GUARD_VOID(ctx);
     if (!ctx) return;
@@ -78,6 +79,7 @@ size_t ggml_get_mem_size(const struct ggml_context *ctx) {
     return ctx ? ctx->mem_size : 0;
 }
 
+// O(objects): for programs that choose a buffer's size.
 size_t ggml_get_max_tensor_size(const struct ggml_context *ctx) {
     size_t largest = 0;
     struct ggml_tensor *tensor = ctx ? ggml_get_first_tensor(ctx) : NULL;
@@ -87,6 +89,7 @@ size_t ggml_get_max_tensor_size(const struct ggml_context *ctx) {
     return largest;
 }
 
+// O(1). The failure says how much was needed and left.
 void *ggml_context_take(struct ggml_context *ctx, enum ggml_object_type type, size_t size,
                         const char *what) {
     if (!ctx) {
@@ -137,8 +140,8 @@ struct ggml_tensor *ggml_get_first_tensor(const struct ggml_context *ctx) {
     return ctx ? tensor_from(ctx, ctx->first) : NULL;
 }
 
-// The header in front of the tensor is read, hence the range: a tensor of another context, or one
-// that was not made by a context, has no such header. That an object begins there is not checked.
+// The next tensor after one of this context. The object header in front of the tensor is read,
+// hence the range check; that an object really begins there is not checked.
 struct ggml_tensor *ggml_get_next_tensor(const struct ggml_context *ctx,
                                          struct ggml_tensor *tensor) {
     if (!ctx || !tensor) return NULL;
@@ -153,8 +156,8 @@ struct ggml_tensor *ggml_get_next_tensor(const struct ggml_context *ctx,
     return tensor_from(ctx, object->next);
 }
 
-// The first tensor made with this name, in time linear in the number of objects: names may change
-// at any time without the context being told, so there is no index of them.
+// The first tensor made with this name. Linear in the number of objects: names may change at any
+// time, so that there is no index of them.
 struct ggml_tensor *ggml_get_tensor(struct ggml_context *ctx, const char *name) {
     struct ggml_tensor *tensor = name ? ggml_get_first_tensor(ctx) : NULL;
     while (tensor && strcmp(tensor->name, name) != 0) {

@@ -14,6 +14,7 @@ struct ggml_object {
     char padding[4];
 };
 
+// The error tensor of a context, or of a thread, with its message.
 struct error_holder {
     struct ggml_tensor tensor;
     char message[512];

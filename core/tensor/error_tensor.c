@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One error tensor for each context, and one for each thread without a context. An extent of 0
-// leaves nothing to read in it.
+// Error tensors: one per context, and one per thread for calls without a context. An extent of 0
+// leaves nothing to read in them.
 #include "tensor/error_tensor.h"
 
 #include <stdarg.h>
@@ -11,7 +11,8 @@
 
 static _Thread_local struct error_holder thread_error;
 
-// A client may have written to the one that was returned before, so it is made anew each time.
+// Fills in the error tensor on each return, since a client may have written to it. The context's
+// first message is kept.
 struct ggml_tensor *ggml_last_error_tensor(struct ggml_context *ctx) {
     struct error_holder *holder = ctx ? &ctx->error : &thread_error;
     if (!ctx || holder->message[0] == '\0') {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Copies bytes instead of formatting, as nearly every node gets such a name. What is left of the
-// array is set to zero.
+// Joins names by copying bytes instead of formatting, since nearly every node gets such a name. The
+// rest of the array is zeroed.
 #include "tensor/name.h"
 
 #include <string.h>
@@ -21,6 +21,7 @@ void ggml_name_join(struct ggml_tensor *tensor, const char *base, const char *su
     memset(tensor->name + n + more, 0, GGML_MAX_NAME - n - more);
 }
 
+// Decimal digits from the right.
 void ggml_name_number(struct ggml_tensor *tensor, const char *base, int number) {
     char digits[16];
     size_t i = sizeof(digits) - 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tables from the lists of operations say in which minor each operation, parameter, source and
-// value of a parameter came. A node needs the newest of those that it uses; a parameter that is 0
-// is not used.
+// Which contract minor a node needs: tables from the lists of operations give the minor of each
+// operation, parameter, source and value. A node needs the newest of those that it uses; parameters
+// of 0 count as unused.
 #include "tensor/node_since.h"
 
 #include <stdbool.h>
@@ -56,6 +56,7 @@ static const struct op_parts glu_parts[GGML_GLU_OP_COUNT] = {
 #include "glu_list.inl"
 };
 
+// Whether the node uses the part.
 static bool is_used(const struct node_part *part, const struct ggml_tensor *node) {
     if (part->kind == PART_SOURCE) return node->src[part->first] != NULL;
     for (int i = part->first; i < part->first + part->n; ++i)
@@ -63,11 +64,12 @@ static bool is_used(const struct node_part *part, const struct ggml_tensor *node
     return false;
 }
 
+// Values of the same bits of a word, which rows of several minors extend.
 static bool is_same_word(const struct node_part *a, const struct node_part *b) {
     return b->kind == PART_VALUES && a->first == b->first && a->first_bit == b->first_bit;
 }
 
-// The earliest minor that gives the value a meaning; `part` is the first row of its bits.
+// The earliest minor in which the value has a meaning; `part` is the first row for its bits.
 static int value_needs(const struct node_part *part, const struct ggml_tensor *node) {
     const int32_t word = node->op_params[part->first];
     int needs = NOT_KNOWN;
@@ -77,13 +79,14 @@ static int value_needs(const struct node_part *part, const struct ggml_tensor *n
     return needs;
 }
 
+// Each group of rows is evaluated once, at its first row.
 static bool is_first_row(const struct node_part *parts, const struct node_part *part) {
     for (; parts < part; ++parts)
         if (is_same_word(part, parts)) return false;
     return true;
 }
 
-// Adds the parts' words to *known_words.
+// The newest minor among the parts that the node uses; adds their words to *known_words.
 static int parts_need(const struct op_parts *op, const struct ggml_tensor *node,
                       uint32_t *known_words) {
     int needs = op->since;
@@ -98,13 +101,13 @@ static int parts_need(const struct op_parts *op, const struct ggml_tensor *node,
     return needs;
 }
 
-// Parts of node->op; NULL: this host does not know it.
+// Parts of node->op; NULL if this host does not know the operation.
 static const struct op_parts *find_op(const struct ggml_tensor *node) {
     const int op = (int)node->op;
     return op >= 0 && op < GGML_OP_COUNT && op_parts[op].known ? &op_parts[op] : NULL;
 }
 
-// The same for the sub-operation of UNARY and GLU.
+// Parts of the sub-operation of UNARY or GLU; NULL if it is unknown.
 static const struct op_parts *find_sub_op(const struct ggml_tensor *node) {
     const int sub = ggml_get_op_params_i32(node, 0);
     const int count = node->op == GGML_OP_UNARY ? GGML_UNARY_OP_COUNT : GGML_GLU_OP_COUNT;
@@ -113,19 +116,21 @@ static const struct op_parts *find_sub_op(const struct ggml_tensor *node) {
     return parts[sub].known ? &parts[sub] : NULL;
 }
 
+// Numbers for private use, which the contract never assigns.
 static bool is_private(const struct ggml_tensor *node) {
     const bool has_sub_op = node->op == GGML_OP_UNARY || node->op == GGML_OP_GLU;
     return (int)node->op >= GGML_FIRST_PRIVATE ||
            (has_sub_op && ggml_get_op_params_i32(node, 0) >= GGML_FIRST_PRIVATE);
 }
 
+// A non-zero parameter that no list mentions has an unknown meaning.
 static bool has_unknown_word(const struct ggml_tensor *node, uint32_t known_words) {
     for (int i = 0; i < N_WORDS; ++i)
         if (node->op_params[i] != 0 && !(known_words >> i & 1)) return true;
     return false;
 }
 
-// What the operation, its parameters and the number of its sources need.
+// What operation, parameters and number of sources need.
 static int op_needs(const struct ggml_tensor *node) {
     uint32_t known_words = 0;
     if (is_private(node)) return 0;
@@ -142,6 +147,7 @@ static int op_needs(const struct ggml_tensor *node) {
     return has_unknown_word(node, known_words) ? NOT_KNOWN : needs;
 }
 
+// O(parameters + sources); called only for plugins older than this host.
 int op_needs_minor(const struct ggml_tensor *node) {
     int needs = MAX(op_needs(node), op_tensor_needs_minor(node));
     for (int i = 0; i < GGML_MAX_SRC; ++i)

@@ -8,6 +8,7 @@
 
 static const struct ggml_tensor no_tensor;
 
+// A NULL tensor reads as one of zeros.
 static const struct ggml_tensor *given(const struct ggml_tensor *tensor) {
     return tensor ? tensor : &no_tensor;
 }
@@ -56,7 +57,7 @@ size_t ggml_element_size(const struct ggml_tensor *tensor) {
     return tensor ? ggml_type_size(tensor->type) : 0;
 }
 
-// Trailing dimensions of one element don't count; at least 1.
+// Number of dimensions without trailing ones of one element; at least 1.
 int ggml_n_dims(const struct ggml_tensor *tensor) {
     int n = GGML_MAX_DIMS;
     while (n > 1 && given(tensor)->ne[n - 1] <= 1) {
@@ -102,7 +103,7 @@ bool ggml_is_transposed(const struct ggml_tensor *tensor) {
     return given(tensor)->nb[0] > given(tensor)->nb[1];
 }
 
-// Strides that don't grow with the dimension; extents don't matter.
+// Whether strides decrease somewhere; extents don't matter.
 bool ggml_is_permuted(const struct ggml_tensor *tensor) {
     const size_t *nb = given(tensor)->nb;
     return nb[0] > nb[1] || nb[1] > nb[2] || nb[2] > nb[3];
@@ -177,6 +178,7 @@ bool ggml_is_contiguous_rows(const struct ggml_tensor *tensor) {
            tensor->nb[0] == ggml_type_size(tensor->type);
 }
 
+// Memory comparison: extents are an array without padding.
 bool ggml_are_same_shape(const struct ggml_tensor *t0, const struct ggml_tensor *t1) {
     return memcmp(given(t0)->ne, given(t1)->ne, sizeof(no_tensor.ne)) == 0;
 }
@@ -235,12 +237,14 @@ void ggml_set_input(struct ggml_tensor *tensor) {
     if (tensor) tensor->flags |= GGML_TENSOR_FLAG_INPUT;
 }
 
+// A view's memory is its root's, so that the root must be kept as well.
 void ggml_set_output(struct ggml_tensor *tensor) {
     for (; tensor; tensor = tensor->view_src) {
         tensor->flags |= GGML_TENSOR_FLAG_OUTPUT;
     }
 }
 
+// Leaves only: a computed tensor would overwrite the parameter.
 void ggml_set_param(struct ggml_tensor *tensor) {
     if (tensor && tensor->op == GGML_OP_NONE) {
         tensor->flags |= GGML_TENSOR_FLAG_PARAM;

@@ -10,7 +10,7 @@
 // Sums of sizes that stay below this can be padded and added to an address without wrapping.
 #define LARGEST_SIZE (SIZE_MAX / 2)
 
-// What becomes a tensor once all is known to be right.
+// A tensor before it is made, complete and checked.
 struct shape {
     enum ggml_type type;
     int64_t ne[GGML_MAX_DIMS];
@@ -20,6 +20,7 @@ struct shape {
     size_t offset;            // in there
 };
 
+// Products beyond LARGEST_SIZE count as overflow.
 static bool multiply(size_t a, size_t b, size_t *out_product) {
     *out_product = 0;
     if (a > 0 && b > LARGEST_SIZE / a) return false;
@@ -27,6 +28,7 @@ static bool multiply(size_t a, size_t b, size_t *out_product) {
     return true;
 }
 
+// Checks type, number of dimensions, extents, and whole blocks; records what is wrong.
 static bool shape_is_possible(enum ggml_type type, int n_dims, const int64_t *ne) {
     const char *name = ggml_type_name(type);
     const int64_t block = ggml_blck_size(type);
@@ -53,7 +55,8 @@ static bool shape_is_possible(enum ggml_type type, int n_dims, const int64_t *ne
     return fits;
 }
 
-// Strides from the extents, taking those of dimensions 1 .. n_given-1 from `given`.
+// Sets strides: those of dimensions 1 .. n_given-1 from `given`, the others packed on top; and the
+// bytes that they span. False after the error was set.
 static bool fill_strides(struct shape *shape, const size_t *given, int n_given) {
     const int64_t *ne = shape->ne;
     const size_t row_blocks = (size_t)(ne[0] / ggml_blck_size(shape->type));
@@ -82,7 +85,7 @@ static bool fill_strides(struct shape *shape, const size_t *given, int n_given) 
     return true;
 }
 
-// The same for a packed tensor whose extents are small, where nothing can overflow.
+// Strides of a packed tensor with small extents, where nothing can overflow.
 static void pack(struct shape *shape, const struct ggml_type_traits *traits) {
     const int64_t block = traits->blck_size;
     shape->nb[0] = traits->type_size;
@@ -107,9 +110,9 @@ static size_t packed_bytes(const struct shape *shape) {
     return bytes;
 }
 
-// A window of the root. As in ggml it may reach beyond the end by its strides as long as its
-// elements would have room: views of it may be narrower. Before it is computed with, it is checked
-// again.
+// Attaches a view to its root. As in ggml it may reach beyond the end by its strides as long as its
+// elements would fit packed, since views of it may be narrower; it is checked again before it is
+// computed with.
 static bool attach_view(struct shape *shape, struct ggml_tensor *view_src, size_t offset) {
     // One step is enough: every view made here refers to the owner, not to another view.
     struct ggml_tensor *root = view_src->view_src ? view_src->view_src : view_src;
@@ -128,7 +131,8 @@ static bool attach_view(struct shape *shape, struct ggml_tensor *view_src, size_
     return true;
 }
 
-// Puts the shape into the context.
+// Makes the tensor in the context, with memory behind it unless the context allocates none or it is
+// a view.
 static struct ggml_tensor *new_tensor(struct ggml_context *ctx, const struct shape *shape) {
     const bool with_data = ctx && !ctx->no_alloc && !shape->root;
     const size_t size = sizeof(struct ggml_tensor) + (with_data ? shape->bytes : 0);
@@ -149,6 +153,8 @@ static struct ggml_tensor *new_tensor(struct ggml_context *ctx, const struct sha
     return tensor;
 }
 
+// The quick way for small packed shapes is nearly all calls; the other one finds out what is wrong,
+// or that a large shape fits.
 struct ggml_tensor *ggml_new_view_impl(struct ggml_context *ctx, enum ggml_type type, int n_dims,
                                        const int64_t *ne, const size_t *nb,
                                        struct ggml_tensor *view_src, size_t view_offs) {
@@ -210,7 +216,8 @@ struct ggml_tensor *ggml_dup_tensor(struct ggml_context *ctx, const struct ggml_
     return ggml_new_tensor(ctx, src->type, GGML_MAX_DIMS, src->ne);
 }
 
-// The same elements, so no window to check: strides of a permuted block type span no whole blocks.
+// An alias has the same elements as its source, so that there is no window to check: strides of a
+// permuted block type span no whole blocks.
 struct ggml_tensor *ggml_new_alias_impl(struct ggml_context *ctx, struct ggml_tensor *src) {
     struct shape shape = {.type = src->type};
     memcpy(shape.ne, src->ne, sizeof(shape.ne));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one tensor needs. In a file of its own, which plugins get too, with the questions about
-// memory.
+// Which contract minor one tensor needs. In a file of its own, which plugins get too.
 #include <stdbool.h>
 #include <string.h>
 
@@ -25,6 +24,7 @@ static const struct flag_since flag_since[] = {
 #include "flag_list.inl"
 };
 
+// Flags that a reader must understand; others may be ignored.
 static int flags_need(uint32_t flags) {
     int needs = 0;
     flags &= GGML_TENSOR_FLAGS_STRICT;
@@ -35,11 +35,13 @@ static int flags_need(uint32_t flags) {
     return flags != 0 ? NOT_KNOWN : needs;
 }
 
+// Private types need none, unknown ones a minor that no plugin has.
 static int type_needs(int type) {
     if (type >= GGML_FIRST_PRIVATE) return 0;
     return type >= 0 && type < GGML_TYPE_COUNT ? type_since[type] : NOT_KNOWN;
 }
 
+// Padding that is not zero is an extension from a future minor.
 int op_tensor_needs_minor(const struct ggml_tensor *tensor) {
     static const char no_extension[sizeof(tensor->padding)];
     if (memcmp(tensor->padding, no_extension, sizeof(no_extension)) != 0) return NOT_KNOWN;

@@ -36,7 +36,7 @@ static void sum_of(const void *bytes, size_t size, uint8_t out_digest[GGML_SHA25
     ggml_sha256_final(&sum, out_digest);
 }
 
-// Everything that has to be equal for the result to hold, but for the file's content.
+// Everything that has to be equal for a result to hold, apart from the file's content.
 static void write_terms(const struct probe_cache_key *key, struct probe_writer *writer) {
     probe_put_u32(writer, PROBE_PROTOCOL_VERSION);
     probe_hello_write(writer);
@@ -60,6 +60,7 @@ void probe_entry_write(const struct probe_cache_key *key, int64_t probed_at,
     sum_of(entry + ENTRY_HEADER_SIZE, writer->size - start - ENTRY_HEADER_SIZE, entry + MAGIC_SIZE);
 }
 
+// Whether the bytes are one whole entry; the digest detects entries that were cut short.
 static bool is_entry(const unsigned char *bytes, size_t size) {
     uint8_t digest[GGML_SHA256_SIZE];
     if (size < ENTRY_HEADER_SIZE || size > PROBE_ENTRY_MAX) return false;
@@ -72,6 +73,8 @@ static enum ggml_host_status damaged(void) {
     return ggml_fail(GGML_HOST_DAMAGED_FILE, "an entry of the probe cache is damaged");
 }
 
+// The terms are compared as bytes with those that the current ones would be written as, so that no
+// field can be forgotten.
 enum ggml_host_status probe_entry_read(const void *bytes, size_t size,
                                        const struct probe_cache_key *key,
                                        uint8_t out_content[GGML_SHA256_SIZE],
@@ -101,6 +104,8 @@ enum ggml_host_status probe_entry_read(const void *bytes, size_t size,
 
 // --- files ---------------------------------------------------------------------------------------
 
+// The name of a plugin's entry: a digest of its path, so that each path has one entry and no path
+// can leave the directory.
 static void name_of(const char *path, char out_name[NAME_SIZE]) {
     uint8_t digest[GGML_SHA256_SIZE];
     sum_of(path, strlen(path), digest);
@@ -108,8 +113,8 @@ static void name_of(const char *path, char out_name[NAME_SIZE]) {
         snprintf(out_name + 2 * i, 3, "%02x", digest[i]);
 }
 
-// false: the file is so large that probing it anew is faster, it can't be read, or it is no longer
-// what it was when it was opened.
+// Digest of the file's content. False if the file is so large that probing it again is faster, if
+// it can't be read, or if it has changed since it was opened.
 static bool sum_file(const char *path, const struct plugin_file *file,
                      uint8_t out_digest[GGML_SHA256_SIZE]) {
     if (file->id.size > SUMMED_MAX) return false;
@@ -119,6 +124,8 @@ static bool sum_file(const char *path, const struct plugin_file *file,
 
 // --- the cache -----------------------------------------------------------------------------------
 
+// Directory of the cache: the caller's, GGML_PROBE_CACHE, XDG_CACHE_HOME, or ~/.cache. None for
+// privileged processes, whose environment is not their own.
 static enum ggml_host_status find_dir(const char *given, char out_dir[DIR_SIZE]) {
     const char *named = given ? given : ggml_env(GGML_ENV_GGML_PROBE_CACHE);
     const char *base = ggml_env(GGML_ENV_XDG_CACHE_HOME);
@@ -142,6 +149,7 @@ static enum ggml_host_status find_dir(const char *given, char out_dir[DIR_SIZE])
     return ggml_fail(GGML_HOST_UNSUPPORTED, "no absolute directory for the probe cache");
 }
 
+// Seconds that a failure is believed; successes have no such limit.
 static int64_t failure_expiry(int64_t given) {
     const char *text = ggml_env(GGML_ENV_GGML_PROBE_FAILURE_SECONDS);
     if (given >= 0) return given;
@@ -176,12 +184,15 @@ static struct probe_cache_key key_of(const struct probe_cache *cache, const char
     return key;
 }
 
+// A result from the future means that the clock was set back; failures expire, since a driver may
+// be repaired without any file changing.
 static bool is_fresh(const struct probe_cache *cache, const struct probe_result *result,
                      int64_t probed_at) {
     if (probed_at > cache->now) return false; // the clock was set back
     return result->status == GGML_HOST_OK || cache->now - probed_at < cache->failure_expiry;
 }
 
+// The terms are cheap to compare; libraries and content are only read where those hold.
 bool probe_cache_find(const struct probe_cache *cache, const char *path,
                       const struct plugin_file *file, struct probe_result *out_result,
                       int64_t *out_probed_at) {
@@ -217,6 +228,7 @@ void probe_cache_put(const struct probe_cache *cache, const char *path,
     probe_writer_free(&bytes);
 }
 
+// Entries of plugins that are gone are never looked up, so that only age removes them.
 void probe_cache_prune(const struct probe_cache *cache) {
     if (cache->dir >= 0) probe_store_prune(cache->dir, ENTRY_EXPIRY);
 }

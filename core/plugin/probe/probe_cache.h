@@ -9,7 +9,7 @@
 
 enum { PROBE_ENTRY_MAX = PROBE_RESULT_MAX + (1 << 15) };
 
-// What a result holds for. The build of the library counts too and is not the caller's affair.
+// Terms under which a result holds. The build of the library counts too and is added by the writer.
 struct probe_cache_key {
     const char *path;
     struct plugin_file_id file;
@@ -50,8 +50,8 @@ void probe_cache_close(struct probe_cache *cache);
 bool probe_cache_find(const struct probe_cache *cache, const char *path,
                       const struct plugin_file *file, struct probe_result *out_result,
                       int64_t *out_probed_at);
-// Remembers a result of just now, if the open file is still what lies there. What goes wrong
-// is nobody's trouble: the plugin is probed again next time. [any-thread]
+// Stores a result of just now, if the open file is still the one at the path. Failures are ignored:
+// the plugin is probed again next time. [any-thread]
 void probe_cache_put(const struct probe_cache *cache, const char *path,
                      const struct plugin_file *file, const struct probe_result *result);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From what the probes found out to what an application would see.
+// Turns the results of probes into what an application would see after loading.
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +17,7 @@ static enum ggml_host_status no_memory(void) {
 
 // --- records -------------------------------------------------------------------------------------
 
+// The record shows the result of the probe as if the plugin had been loaded.
 static void take_result(struct record *record, const struct probe_result *result) {
     record->stage = result->stage;
     record->status = result->status;
@@ -46,7 +47,8 @@ static bool is_good(const struct probe_run *run, size_t index) {
     return run->outcomes[index].known && run->set.items[index].record->status == GGML_HOST_OK;
 }
 
-// A plugin that is loaded stays; otherwise the best one that works is taken.
+// Rank of a candidate: one that is loaded already stays, otherwise the best one that works is
+// chosen.
 static int rank_good(const void *context, size_t index) {
     const struct probe_run *run = context;
     if (!is_good(run, index)) return 0;
@@ -55,6 +57,7 @@ static int rank_good(const void *context, size_t index) {
 
 // Of candidates of the same name only the best stays. Winners are found before any is marked, as
 // marking changes statuses. O(candidates^2), which are few.
+// Chosen by the code that loading uses, so that the report predicts what loading does.
 static enum ggml_host_status choose(struct probe_run *run) {
     size_t *winners = arena_alloc(&run->arena, run->set.count * sizeof(*winners) + 1);
     if (!winners) return no_memory();
@@ -96,7 +99,7 @@ static enum ggml_host_status report_records(struct probe_run *run) {
 
 // --- devices -------------------------------------------------------------------------------------
 
-// The devices as the registry would have them, to be put in order as it does that.
+// Stand-ins for plugins and devices, from which the registry's own code makes the ordered list.
 struct stand_in {
     struct host_plugin **plugins; // those with devices
     size_t n_plugins;
@@ -144,7 +147,8 @@ static enum ggml_host_status stand_in_add(struct probe_run *run, size_t index,
     return GGML_HOST_OK;
 }
 
-// What is loaded already comes first, as it does in the registry.
+// Adds stand-ins: first for what is loaded already, then for the others, as the registry would have
+// them.
 static enum ggml_host_status stand_in_fill(struct probe_run *run, struct stand_in *out_set) {
     enum ggml_host_status status = reserve(run, out_set);
     for (int pass = 0; pass < 2; ++pass) {
@@ -156,7 +160,7 @@ static enum ggml_host_status stand_in_fill(struct probe_run *run, struct stand_i
     return status;
 }
 
-// The index of a device in the report, SIZE_MAX if it isn't in there.
+// Index of a device in the report; SIZE_MAX if it isn't in it.
 static size_t place_of(const struct snapshot *snapshot, ggml_backend_dev_t device) {
     for (size_t i = 0; i < snapshot->n_devices && device; ++i) {
         if (snapshot->devices[i].device->device == device) return i;
@@ -164,7 +168,7 @@ static size_t place_of(const struct snapshot *snapshot, ggml_backend_dev_t devic
     return SIZE_MAX;
 }
 
-// Free memory of a while ago is an estimate.
+// How reliable a device's memory figures are: free memory from a cached result is an estimate.
 static enum ggml_memory_quality quality(const struct ggml_backend_dev_props *props,
                                         enum ggml_probe_source source) {
     if (props->memory_total == 0) return GGML_MEMORY_UNKNOWN;
@@ -197,8 +201,8 @@ static bool report_device(struct probe_run *run, const struct stand_in *set,
            device->props.description;
 }
 
-// Has the registry's own code put the stand-ins in order and find aliases: the order is then the
-// one that loading gives.
+// Builds the report's devices. The registry's code orders the stand-ins and finds aliases, so that
+// the order is the one that loading gives.
 static enum ggml_host_status report_devices(struct probe_run *run) {
     struct ggml_probe_report *report = run->report;
     struct stand_in set;

@@ -24,13 +24,14 @@ static struct {
     struct stat info;
 } own = {.fd = -1};
 
+// Only version 2 has cgroup.kill.
 static bool is_unified(const char *folder) {
     struct statfs info;
     return statfs(folder, &info) == 0 && info.f_type == UNIFIED_HIERARCHY;
 }
 
-// Where the group is that the kernel names so; false if it can't be seen. With a path outside of
-// what is mounted, that is a folder that is not there.
+// The folder of a group by its name in the kernel; false if it can't be seen. A path outside of
+// what is mounted leads to no folder.
 static bool find_folder(const char *name, struct probe_group *out_group) {
     static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
     if (strstr(name, "/..")) return false; // outside of this namespace
@@ -43,7 +44,7 @@ static bool find_folder(const char *name, struct probe_group *out_group) {
     return false;
 }
 
-// `process`: a number, or "self".
+// The group of a process (a number, or "self") from /proc.
 static bool find_group_of(const char *process, struct probe_group *out_group) {
     char path[64], line[PATH_SIZE];
     bool found = false;
@@ -65,11 +66,13 @@ static bool says_yes(const char *folder, const char *attribute) {
     return getxattr(folder, attribute, value, sizeof(value)) == 1 && value[0] == '1';
 }
 
-// Whether whoever manages the groups left this one to us, and says so in the way of systemd.
+// Whether the manager of the groups has delegated this one, which systemd says by an extended
+// attribute.
 static bool is_delegated(const char *folder) {
     return says_yes(folder, "user.delegate") || says_yes(folder, "trusted.delegate");
 }
 
+// Writes a text to a control file.
 static bool put(const char *folder, const char *name, const char *text) {
     char path[PATH_SIZE];
     const int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
@@ -79,7 +82,7 @@ static bool put(const char *folder, const char *name, const char *text) {
     return done;
 }
 
-// Also if nobody has collected it.
+// Whether a process has ended, also if it has not been collected yet.
 static bool is_over(long process) {
     char path[64], text[512] = "";
     snprintf(path, sizeof(path), "/proc/%ld/stat", process);
@@ -91,7 +94,7 @@ static bool is_over(long process) {
     return rest && (strncmp(rest, ") Z", 3) == 0 || strncmp(rest, ") X", 3) == 0);
 }
 
-// Nobody was left to remove them.
+// Removes empty groups of helpers whose application was killed before it could.
 static void sweep(const char *folder) {
     DIR *stream = opendir(folder);
     if (!stream) return;
@@ -119,7 +122,8 @@ void probe_group_enter(void) {
     rmdir(folder);
 }
 
-// The driver may have closed it, and its number may be another file's.
+// The descriptor is compared with what was opened: the driver may have closed it, and its number
+// may be another file's now.
 void probe_group_end_own(void) {
     struct stat info;
     if (own.fd < 0 || fstat(own.fd, &info) != 0) return;
@@ -128,6 +132,7 @@ void probe_group_end_own(void) {
     (void)n;
 }
 
+// Only a group that probe_group_enter() made, which has the process in its name.
 void probe_group_find(long process, struct probe_group *out_group) {
     char number[24], name[NAME_SIZE];
     snprintf(number, sizeof(number), "%ld", process);
@@ -141,6 +146,7 @@ void probe_group_kill(const struct probe_group *group) {
     if (group->folder[0] != '\0') put(group->folder, "cgroup.kill", "1");
 }
 
+// False while processes of the group are still ending.
 bool probe_group_remove(const struct probe_group *group) {
     return group->folder[0] == '\0' || rmdir(group->folder) == 0 || errno == ENOENT;
 }

@@ -14,6 +14,7 @@
 // A process may be gone while something that it left holds the pipe: look at least this often.
 enum { TICK_MS = 20, TEXT_SIZE = 512 };
 
+// A place for one running helper.
 struct slot {
     struct probe_job *job; // NULL: free
     struct probe_process process;
@@ -36,6 +37,7 @@ struct work {
 
 // --- words ---------------------------------------------------------------------------------------
 
+// The last stage that was reported, as a phrase of the message.
 static const char *doing(enum ggml_plugin_stage stage) {
     switch (stage) {
     case GGML_PLUGIN_STAGE_SELECT: return "while it was being mapped";
@@ -49,11 +51,13 @@ static const char *doing(enum ggml_plugin_stage stage) {
 
 // --- one job -------------------------------------------------------------------------------------
 
+// A failure with what the plugin was doing at that moment.
 static void set_failure(struct slot *slot, enum ggml_host_status status, const char *text) {
     const enum ggml_plugin_stage stage = slot->receiver.stage;
     probe_result_fail(&slot->job->result, stage, status, "%s %s", text, doing(stage));
 }
 
+// The message has signal or exit status; the process may have been collected by the application.
 static void set_crash(struct slot *slot, const struct probe_exit *left) {
     char text[TEXT_SIZE];
     if (!left->known) {
@@ -78,13 +82,14 @@ static void set_late(struct slot *slot, unsigned deadline_ms) {
     set_failure(slot, GGML_HOST_TIMED_OUT, text);
 }
 
-// A helper that says nothing before the plugin runs is none, or one of another build.
+// Gives up on helpers: the program at hand is no helper, or one of another build.
 static void give_up(struct work *work, const char *why) {
     work->unusable = true;
     snprintf(work->why, sizeof(work->why), "%s", why);
 }
 
-// What came over the pipe could not be taken.
+// A failure to read or understand what came over the pipe. Only nonsense from a helper that has
+// greeted is the plugin's doing, and lasting.
 static void set_unheard(struct slot *slot) {
     switch (slot->heard) {
     case GGML_HOST_OUT_OF_MEMORY: set_failure(slot, slot->heard, "no memory for its answer"); break;
@@ -97,7 +102,8 @@ static void set_unheard(struct slot *slot) {
     }
 }
 
-// A helper that ends before it said anything can't be used, unless another one could.
+// Whether helpers work at all. One that ends before its greeting can't be used, unless another one
+// has answered before.
 static bool is_usable(struct work *work, const struct slot *slot, bool late) {
     if (slot->receiver.foreign) {
         give_up(work, "the helper program is of another build of the library");
@@ -109,6 +115,8 @@ static bool is_usable(struct work *work, const struct slot *slot, bool late) {
     return false;
 }
 
+// Decides what the end of a helper means, from the strongest evidence to the weakest: what it said,
+// lateness, its exit status.
 static void judge(struct work *work, struct slot *slot, const struct probe_exit *left, bool late) {
     struct probe_receiver *receiver = &slot->receiver;
     struct probe_job *job = slot->job;
@@ -129,6 +137,7 @@ static void judge(struct work *work, struct slot *slot, const struct probe_exit 
     }
 }
 
+// Bounded, so that a plugin that floods the pipe does not keep the loop from its other helpers.
 static void hear(struct slot *slot) {
     enum { MOST_READS = 64 };
     unsigned char bytes[16384];
@@ -140,7 +149,7 @@ static void hear(struct slot *slot) {
     }
 }
 
-// Ends the job if there is nothing more to wait for.
+// Ends the job if its process is gone, late, or has said something wrong.
 static void finish(struct work *work, struct slot *slot) {
     const int64_t limit = slot->started + (int64_t)work->options->deadline_ms * 1000;
     struct probe_exit left;
@@ -160,6 +169,8 @@ static void finish(struct work *work, struct slot *slot) {
     --work->n_running;
 }
 
+// CPU time is limited too, by deadline times processors, in case that the application dies and the
+// helper spins.
 static struct probe_request new_request(const struct probe_jobs_options *options) {
     struct probe_request request = {.memory_limit = options->memory_limit,
                                     .sandbox = options->sandbox};
@@ -167,6 +178,7 @@ static struct probe_request new_request(const struct probe_jobs_options *options
     return request;
 }
 
+// The key is new for each helper: what one plugin learns is useless for others.
 static enum ggml_host_status start(struct work *work, struct slot *slot, struct probe_job *job) {
     struct probe_request request = new_request(work->options);
     enum ggml_host_status status = probe_key_new(request.key);
@@ -185,13 +197,14 @@ static enum ggml_host_status start(struct work *work, struct slot *slot, struct 
 
 // --- all of them ---------------------------------------------------------------------------------
 
+// Counts as isolated, as the failure is this helper's and says nothing of others.
 static void fail_unstarted(struct work *work, struct probe_job *job, enum ggml_host_status status) {
     job->isolated = true;
     probe_result_fail(&job->result, GGML_PLUGIN_STAGE_NEGOTIATE, status, "%s", ggml_last_error());
     if (work->options->progress) work->options->progress(work->options->context, job);
 }
 
-// What can't be started now is tried again when one that runs has ended.
+// Starts the next job. If that is not possible now, it is tried again when a running one has ended.
 static void start_next(struct work *work, struct slot *slot) {
     struct probe_job *job = &work->jobs[work->next];
     const enum ggml_host_status status = start(work, slot, job);
@@ -204,6 +217,8 @@ static void start_next(struct work *work, struct slot *slot) {
     if (status != GGML_HOST_OK) fail_unstarted(work, job, status);
 }
 
+// Waits for output of any helper. One that closed its pipe ends in a moment and has no descriptor
+// to wait for.
 static void wait_for_news(struct work *work) {
     const struct probe_process *running[PROBE_JOBS_MAX];
     size_t n = 0;
@@ -216,6 +231,7 @@ static void wait_for_news(struct work *work) {
     probe_process_wait(running, n, closed ? 1 : TICK_MS);
 }
 
+// A loop over slots; O(jobs) processes, n_parallel at a time.
 enum ggml_host_status probe_jobs_run(const struct probe_jobs_options *options,
                                      struct probe_job *jobs, size_t count) {
     struct work work = {.options = options, .jobs = jobs, .count = count};

@@ -11,7 +11,7 @@ enum { PROBE_JOBS_MAX = 64 };
 
 struct probe_job {
     const char *path;
-    struct plugin_file_id file;            // what lies there
+    struct plugin_file_id file;            // expected at the path
     bool isolated;                         // set once a helper process had it
     bool lasting;                          // the result speaks of the plugin and not of this moment
     char not_confined[PROBE_SANDBOX_TEXT]; // what the system could not refuse it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which libraries a plugin ran with, so that what is remembered of it ends when one is replaced.
+// Libraries that a plugin ran with, so that a cached result ends when one of them is replaced.
 #ifndef GGML_PLUGIN_PROBE_PROBE_LIBRARIES_H
 #define GGML_PLUGIN_PROBE_PROBE_LIBRARIES_H
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The dynamic linker lists what is mapped, under the names that it found it by: if one is a link
-// that leads elsewhere later, that is noticed too, which the paths in /proc/self/maps would not
-// show.
+// The dynamic linker lists what is mapped under the names by which it was found. A link that leads
+// elsewhere later is noticed too, which the paths in /proc/self/maps would not show.
 #ifndef _WIN32
 #define _GNU_SOURCE
 #include "plugin/probe/probe_libraries.h"
@@ -32,14 +31,15 @@ struct list {
     bool no_memory;
 };
 
-// Descriptors' paths (how the plugin itself was mapped) mean another file next time, and what has
-// no path, the program and the kernel's own, is not looked up.
+// Whether the path names the same file next time. Descriptors' paths, by which the plugin itself
+// was mapped, do not; the program and the kernel's own mapping have none.
 static bool is_lasting(const char *path) {
     return path && path[0] == '/' && strncmp(path, "/proc/", 6) != 0 &&
            strlen(path) < PROBE_TEXT_MAX;
 }
 
-// Called with the dynamic linker's lock held: calls nothing that could load code.
+// Callback of dl_iterate_phdr(), under the dynamic linker's lock: must call nothing that could load
+// code.
 static int note_library(struct dl_phdr_info *info, size_t size, void *context) {
     struct list *list = context;
     struct probe_result *result = list->result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ggml-probe PLUGIN: the helper process. It starts one plugin and says what became of it; what the
-// plugin does to the process is nobody else's trouble. With --isolate it serves a device of the
-// plugin instead (core/isolate).
+// ggml-probe PLUGIN: the helper process. It starts one plugin and reports what became of it, so
+// that whatever the plugin does to its process is harmless to the application. With --isolate it
+// serves a device of the plugin instead (core/isolate).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static bool read_request(struct probe_request *out_request) {
     return probe_request_read(bytes, out_request);
 }
 
-// Whatever the application left open to its children is none of the plugin's business.
+// Closes everything that the application left open to its children.
 static void close_inherited(void) {
     enum { MOST = 65536 };
     const int first = PROBE_ANSWER_FD + 1;
@@ -74,7 +74,7 @@ static void close_inherited(void) {
         close(fd);
 }
 
-// Leaves the plugin no descriptor but the standard ones and, closed on exec, that of the answer.
+// Leaves the plugin only the standard descriptors and that of the answer, which is closed on exec.
 static bool settle_descriptors(void) {
     const int null = open("/dev/null", O_RDONLY);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0) return false;
@@ -82,7 +82,7 @@ static bool settle_descriptors(void) {
     return fcntl(PROBE_ANSWER_FD, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-// Lowers both limits to `value`; those that are lower stay.
+// Lowers soft and hard limit to `value`; lower ones stay.
 static void lower(int resource, rlim_t value) {
     struct rlimit limit;
     if (getrlimit(resource, &limit) != 0) return;
@@ -91,8 +91,8 @@ static void lower(int resource, rlim_t value) {
     setrlimit(resource, &limit);
 }
 
-// The address space is not limited: drivers of GPUs reserve hundreds of gigabytes of it, and so do
-// sanitizers. What counts is memory that can be written to, which RLIMIT_DATA bounds on Linux.
+// Limits what a plugin can use up. The address space is not limited: drivers of GPUs and sanitizers
+// reserve hundreds of gigabytes of it. Writable memory is, by RLIMIT_DATA on Linux.
 static void limit_resources(const struct probe_request *request) {
     lower(RLIMIT_CORE, 0);
     lower(RLIMIT_FSIZE, FILE_SIZE_LIMIT);
@@ -103,7 +103,8 @@ static void limit_resources(const struct probe_request *request) {
 #endif
 }
 
-// When memory gets scarce this process goes first, and with its parent it goes too, from the start.
+// Makes this process the first one that ends when memory runs out, and one that ends with its
+// parent.
 static void be_expendable(const struct probe_request *request) {
 #ifdef __linux__
     const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -119,7 +120,8 @@ static void be_expendable(const struct probe_request *request) {
 #endif
 }
 
-// From now on with everything in its group, also if a signal of the plugin's stopped it.
+// Starts the thread that ends the whole group with the parent. The parent-death signal becomes
+// SIGCONT, which lets that thread run even if the plugin has stopped the process.
 static void watch_parent(const struct probe_request *request) {
     const bool watched = probe_watch_parent((long)request->parent);
 #ifdef __linux__
@@ -131,7 +133,8 @@ static void watch_parent(const struct probe_request *request) {
 
 // --- the answer ----------------------------------------------------------------------------------
 
-// There is nobody to tell when that fails: then the process ends, and that tells.
+// Sends a frame. On failure the process ends with a status that tells the other side; there is no
+// other way to report it.
 static void send(struct conversation *conversation, enum probe_frame_kind kind,
                  const struct probe_writer *payload) {
     struct probe_writer frame = {0};
@@ -149,6 +152,7 @@ static void send(struct conversation *conversation, enum probe_frame_kind kind,
     probe_writer_free(&frame);
 }
 
+// The host then knows where the plugin was, if it crashes next.
 static void send_stage(void *context, enum ggml_plugin_stage stage) {
     struct probe_writer payload = {0};
     probe_put_u32(&payload, (uint32_t)stage);
@@ -163,8 +167,8 @@ static void send_hello(struct conversation *conversation) {
     probe_writer_free(&payload);
 }
 
-// Without memory for the result the helper ends without one, which the other side tells from its
-// exit status.
+// Sends the result. Without memory for it the helper ends with the exit status that means no
+// answer.
 static void send_result(struct conversation *conversation, const struct plugin_file_id *file,
                         const struct record *record, const struct host_plugin *plugin) {
     struct probe_result result;
@@ -179,7 +183,8 @@ static void send_result(struct conversation *conversation, const struct plugin_f
     probe_result_free(&result);
 }
 
-// Enters before anything of the plugin runs, and tells what the system could not confine.
+// Enters the sandbox before anything of the plugin runs, and reports what the system could not
+// confine.
 static void enter_sandbox(struct conversation *conversation) {
     struct probe_writer payload = {0};
     char missing[PROBE_SANDBOX_TEXT];
@@ -189,7 +194,7 @@ static void enter_sandbox(struct conversation *conversation) {
     probe_writer_free(&payload);
 }
 
-// What the plugin warns of while it is tried, in one line; of any thread.
+// Warnings that the plugin logs while it is tried, from any thread, in one line.
 static struct {
     pthread_mutex_t mutex;
     char text[sizeof(((struct record *)NULL)->message)];
@@ -197,8 +202,8 @@ static struct {
     bool continues; // what comes with GGML_LOG_LEVEL_CONT belongs to it
 } warned = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-// Appends up to the end of the first line; a new message is separated by "; ". Cut where the
-// room ends.
+// Appends the first line of a message, separated by "; " from earlier ones, cut where the room
+// ends.
 static void append_warning(const char *text, bool begins) {
     const size_t room = sizeof(warned.text) - warned.length;
     const int length = (int)strcspn(text, "\n");
@@ -208,8 +213,7 @@ static void append_warning(const char *text, bool begins) {
         warned.length = (size_t)n < room ? warned.length + (size_t)n : sizeof(warned.text) - 1;
 }
 
-// The log callback: warnings and errors, with what continues them. Plugins may log from any
-// thread.
+// Log callback: keeps warnings and errors with their continuations.
 static void keep_warnings(enum ggml_log_level level, const char *text, void *context) {
     const bool more = level == GGML_LOG_LEVEL_CONT;
     (void)context;
@@ -219,13 +223,15 @@ static void keep_warnings(enum ggml_log_level level, const char *text, void *con
     pthread_mutex_unlock(&warned.mutex);
 }
 
+// Shown in the report although the plugin works.
 static void record_warnings(struct record *record) {
     pthread_mutex_lock(&warned.mutex);
     snprintf(record->message, sizeof(record->message), "%s", warned.text);
     pthread_mutex_unlock(&warned.mutex);
 }
 
-// The host has checked whether the file may be loaded; here it only has to be the same.
+// Examines the file without the policy, which the host has applied; here it only has to be the same
+// file.
 static enum ggml_host_status examine(struct candidate *candidate,
                                      const struct plugin_file_id *expected) {
     const struct load_policy anything = {.allow_unsafe = true};
@@ -236,8 +242,8 @@ static enum ggml_host_status examine(struct candidate *candidate,
                             candidate->record->path);
 }
 
-// Does what loading does, in the same code, up to the list of devices; then shuts the plugin
-// down. The frame after that says that shutdown returned, too.
+// Loads the plugin by the code that loading uses, up to the list of devices, reports that, and
+// shuts it down. The last frame says that shutdown has returned too.
 static void probe(struct conversation *conversation, const char *path,
                   const struct plugin_file_id *file) {
     const struct probe_writer nothing = {0};
@@ -268,6 +274,8 @@ int main(int argc, char **argv) {
         return EXIT_USAGE;
     }
     memcpy(conversation.key, request.key, sizeof(conversation.key));
+    // The key must not be in memory where the plugin could find it by accident. The copy in
+    // `conversation` is needed.
     memset(&request.key, 0, sizeof(request.key));
     if (!settle_descriptors()) return PROBE_EXIT_NO_ANSWER;
     be_expendable(&request);

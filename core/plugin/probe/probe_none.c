@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where there are no helper processes yet: plugins are probed in the process of the application.
+// Stubs for systems without helper processes: plugins are probed in the application's process.
 #ifdef _WIN32
 #include <string.h>
 

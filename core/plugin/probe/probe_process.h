@@ -36,9 +36,9 @@ enum ggml_host_status probe_process_start(const char *helper, const char *plugin
                                           const struct probe_request *request,
                                           struct probe_process *out_process);
 
-// --- for whoever starts the helper in another way, on POSIX
+// --- for starting the helper in another way, on POSIX
 
-// What the helper finds open as this number.
+// A descriptor that the helper gets under a fixed number.
 struct probe_descriptor {
     int fd; // -1: /dev/null
     int number;

@@ -38,9 +38,11 @@ extern char **environ;
 #define HELPER_NAME "ggml-probe"
 #define PROCESS "a helper process"
 
+// The helper runs with the application's rights, so it is checked as plugins are.
 // --- the helper ----------------------------------------------------------------------------------
 
-// What somebody else could have put there is not run.
+// Whether the helper program may be run: an absolute path to an executable file that the policy
+// accepts. UNSUPPORTED otherwise, with the reason.
 static enum ggml_host_status check_helper(const char *path, const struct load_policy *policy) {
     struct plugin_file file;
     char why[512];
@@ -62,7 +64,7 @@ static enum ggml_host_status check_helper(const char *path, const struct load_po
     return ggml_fail(GGML_HOST_UNSUPPORTED, "the helper can't be trusted: %s", why);
 }
 
-// Whether the search is over: it was found, or memory ran out.
+// Tries the helper in one directory. True ends the search: it was found, or memory ran out.
 static bool try_helper(const char *dir, const char *below, const struct load_policy *policy,
                        char out_path[PROBE_PATH_MAX], enum ggml_host_status *out_status) {
     const int n = snprintf(out_path, PROBE_PATH_MAX, "%s%s/" HELPER_NAME, dir, below);
@@ -99,6 +101,7 @@ enum ggml_host_status probe_helper_find(const char *given, const struct load_pol
                      "is");
 }
 
+// Unpredictable for the plugin, which must not be able to forge frames.
 enum ggml_host_status probe_key_new(uint8_t out_key[PROBE_KEY_SIZE]) {
     if (getentropy(out_key, PROBE_KEY_SIZE) == 0) return GGML_HOST_OK;
     return ggml_fail(GGML_HOST_IO_ERROR, "no random numbers: %s", strerror(errno));
@@ -129,7 +132,7 @@ bool probe_ends_raise(bool good, int low[2], int out_ends[2]) {
     return good;
 }
 
-// A pipe whose ends are closed in other programs.
+// Opens a pipe whose ends are closed on exec.
 static bool open_pipe(int out_ends[2]) {
     int low[2] = {-1, -1};
     if (ggml_fault(GGML_FAULT_PIPE)) return false;
@@ -141,8 +144,8 @@ static bool open_pipe(int out_ends[2]) {
     return probe_ends_raise(good, low, out_ends);
 }
 
-// Gives the child exactly the descriptors that it should have; others of the standard ones lead
-// to /dev/null. An errno.
+// File actions that give the child the listed descriptors; those with -1 lead to /dev/null. Returns
+// an errno.
 static int set_actions(posix_spawn_file_actions_t *actions, const struct probe_descriptor *given,
                        size_t count) {
     int error = 0;
@@ -156,8 +159,9 @@ static int set_actions(posix_spawn_file_actions_t *actions, const struct probe_d
     return error;
 }
 
-// A session of its own, so that it has no terminal and no way back into the application's group; no
-// signal blocked or ignored.
+// A session of its own, so that the helper has no terminal and no way back into the application's
+// group, and default signal handling: blocked or ignored signals would be inherited. Returns an
+// errno.
 static int set_attributes(posix_spawnattr_t *attributes) {
     sigset_t none, all;
     sigemptyset(&none);
@@ -216,7 +220,8 @@ enum ggml_host_status probe_process_fail(int error, const char *process, const c
     return ggml_fail(status, "%s can't be %s: %s", process, what, strerror(error));
 }
 
-// A request is smaller than a pipe's buffer, so that writing it doesn't block.
+// Writes the request into the pipe before the helper exists. It is smaller than a pipe's buffer, so
+// that this doesn't block.
 static bool write_request(int fd, const struct probe_request *request) {
     unsigned char bytes[PROBE_REQUEST_SIZE];
     struct probe_request sent = *request;
@@ -225,8 +230,7 @@ static bool write_request(int fd, const struct probe_request *request) {
     return write(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes);
 }
 
-// Writes the request before the helper starts. On success the caller owns process and
-// descriptor.
+// Starts a helper for one plugin. On success the caller owns the process and the descriptor.
 enum ggml_host_status probe_process_start(const char *helper, const char *plugin,
                                           const struct probe_request *request,
                                           struct probe_process *out_process) {
@@ -297,12 +301,13 @@ bool probe_process_gone(const struct probe_process *process) {
 
 // --- ending --------------------------------------------------------------------------------------
 
-// Processes that did not go when they were killed: a driver holds them. They are few or the
-// machine has other problems; one that finds no place stays until this process ends.
+// Processes that did not end when they were killed, because a driver holds them in the kernel. If
+// the table is full, one more stays a zombie until this process ends.
 static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_LOCK(left_lock);
 static pid_t left[32];
 
+// Remembers a process for later collection.
 static void leave(pid_t pid) {
     pthread_mutex_lock(&left_lock);
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]) && pid > 0; ++i) {
@@ -321,15 +326,16 @@ void probe_process_collect(void) {
     pthread_mutex_unlock(&left_lock);
 }
 
-// Whether the number is still that of the helper, running or dead. Where the application ignores
-// SIGCHLD, or collects all children itself, it may be somebody else's already.
+// Whether the number is still that of the helper. Where the application ignores SIGCHLD or collects
+// all its children, it may be another process's already.
 static bool is_ours(pid_t pid) {
     siginfo_t info;
     memset(&info, 0, sizeof(info));
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-// While it has not been collected its number can't belong to anybody else.
+// Kills the helper, its group and its control group, and waits a moment for it. Until it has been
+// collected its number can't be reused, so that the signals can't hit another process.
 void probe_process_end(struct probe_process *process, struct probe_exit *out_exit) {
     enum { PATIENCE_MS = 300 };
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -360,6 +366,7 @@ void probe_process_end(struct probe_process *process, struct probe_exit *out_exi
     *process = (struct probe_process){.fd = -1};
 }
 
+// Causes that are likely in a driver.
 const char *probe_signal_name(int number) {
     switch (number) {
     case SIGSEGV: return "bad address";
@@ -378,6 +385,7 @@ const char *probe_signal_name(int number) {
 
 // --- the machine ---------------------------------------------------------------------------------
 
+// 1 where it is not known, so that limits by it are the minimum.
 uint64_t probe_machine_memory(void) {
     const long pages = sysconf(_SC_PHYS_PAGES);
     const long size = sysconf(_SC_PAGESIZE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Both sides may be of different builds, and a plugin may write to the pipe: magic numbers and a
-// version tell who speaks, and each frame has a digest over it and a key that the request
-// brought, so that what is written by others counts for nothing.
+// Wire format of helper messages. Both sides may be of different builds, and a plugin may write to
+// the pipe: magic numbers and a version identify the speaker, and each frame has a digest over its
+// bytes and a key from the request.
 #include "plugin/probe/probe_protocol.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ enum { REQUEST_FIXED_SIZE = PROBE_REQUEST_SIZE - PROBE_KEY_SIZE };
 
 // --- request -------------------------------------------------------------------------------------
 
-// Little endian, whatever the machine.
+// Stores a number in little-endian order, whatever the machine.
 static void store(unsigned char *out_bytes, uint64_t value, size_t size) {
     for (size_t i = 0; i < size; ++i)
         out_bytes[i] = (unsigned char)(value >> 8 * i);
@@ -38,7 +38,7 @@ void probe_request_write(const struct probe_request *request,
     memcpy(out_bytes + REQUEST_FIXED_SIZE, request->key, PROBE_KEY_SIZE);
 }
 
-// False if the magic or the version of the protocol is another one: the helper is of another
+// Parses a request; false if magic or protocol version differ, which means a helper of another
 // build.
 bool probe_request_read(const unsigned char bytes[PROBE_REQUEST_SIZE],
                         struct probe_request *out_request) {
@@ -58,8 +58,8 @@ bool probe_request_read(const unsigned char bytes[PROBE_REQUEST_SIZE],
 
 // --- frames --------------------------------------------------------------------------------------
 
-// SHA-256 over key, header without the digest, and payload. Only the request holds the key: what
-// a plugin writes can't pass for a frame.
+// Digest of a frame: SHA-256 over key, header without digest, and payload. Only the request has the
+// key, so that what a plugin writes can't pass for a frame.
 static void digest_frame(const uint8_t *key, const unsigned char *fixed, const void *payload,
                          size_t size, uint8_t out_digest[GGML_SHA256_SIZE]) {
     struct ggml_sha256 sum;
@@ -84,7 +84,8 @@ void probe_frame_write(struct probe_writer *writer, const uint8_t key[PROBE_KEY_
     probe_put_bytes(writer, payload, size);
 }
 
-// What must be the same on both sides: versions, the contract and the layout of its structures.
+// Payload of the greeting: what must be equal on both sides, that is, versions, contract and layout
+// of structures.
 void probe_hello_write(struct probe_writer *writer) {
     probe_put_text(writer, ggml_version());
     probe_put_text(writer, ggml_commit());
@@ -95,11 +96,13 @@ void probe_hello_write(struct probe_writer *writer) {
 
 // --- receiver ------------------------------------------------------------------------------------
 
+// Final: the receiver takes nothing after it.
 static enum ggml_host_status damaged(const char *what) {
     return ggml_fail(GGML_HOST_DAMAGED_FILE, "%s", what);
 }
 
-// A helper of another build is `foreign`: nothing else it says is read.
+// The greeting. A helper of another build makes the receiver `foreign`, and nothing else is read
+// from it.
 static enum ggml_host_status take_hello(struct probe_receiver *receiver, const void *payload,
                                         size_t size) {
     struct probe_writer own = {0};
@@ -114,7 +117,7 @@ static enum ggml_host_status take_hello(struct probe_receiver *receiver, const v
     return GGML_HOST_OK;
 }
 
-// Comes once, before any stage; the text says why the helper isn't confined, empty if it is.
+// The sandbox report: once, before any stage. Its text says what could not be confined.
 static enum ggml_host_status take_sandbox(struct probe_receiver *receiver, const char *payload,
                                           size_t size) {
     if (receiver->confined || receiver->stage != GGML_PLUGIN_STAGE_FOUND || receiver->answered ||
@@ -126,7 +129,7 @@ static enum ggml_host_status take_sandbox(struct probe_receiver *receiver, const
     return GGML_HOST_OK;
 }
 
-// Stages only advance.
+// A stage: must be later than the last one.
 static enum ggml_host_status take_stage(struct probe_receiver *receiver, const void *payload,
                                         size_t size) {
     struct probe_reader reader = {.data = payload, .size = size};
@@ -139,7 +142,7 @@ static enum ggml_host_status take_stage(struct probe_receiver *receiver, const v
     return GGML_HOST_OK;
 }
 
-// The result's stage and status are those of the record.
+// The result: once; its stage becomes the last one reached.
 static enum ggml_host_status take_result(struct probe_receiver *receiver, const void *payload,
                                          size_t size) {
     if (receiver->answered) return damaged("a second result");
@@ -150,7 +153,7 @@ static enum ggml_host_status take_result(struct probe_receiver *receiver, const 
     return GGML_HOST_OK;
 }
 
-// Order: hello, then sandbox, stages, result, end. GGML_HOST_DAMAGED_FILE for any other.
+// Dispatches a frame by its kind, and enforces the order hello, sandbox, stages, result, end.
 static enum ggml_host_status take_frame(struct probe_receiver *receiver, uint32_t kind,
                                         const void *payload, size_t size) {
     const bool first = kind == PROBE_FRAME_HELLO;
@@ -170,7 +173,7 @@ static enum ggml_host_status take_frame(struct probe_receiver *receiver, uint32_
     }
 }
 
-// Takes one whole frame off the front; *out_size is 0 while it is not whole.
+// Takes one whole frame from the front of the buffer; *out_size is 0 while it is incomplete.
 static enum ggml_host_status take_front(struct probe_receiver *receiver, const unsigned char *bytes,
                                         size_t size, size_t *out_size) {
     struct probe_reader reader = {.data = bytes, .size = size};
@@ -196,13 +199,15 @@ static enum ggml_host_status take_front(struct probe_receiver *receiver, const u
     return take_frame(receiver, kind, payload, length);
 }
 
-// Bytes that begin no frame are known for it at once, however few they are.
+// Whether the bytes may be the start of a frame, so that garbage is recognised without waiting for
+// a whole header.
 static bool may_begin_frame(const unsigned char *bytes, size_t size) {
     unsigned char magic[4];
     store(magic, FRAME_MAGIC, sizeof(magic));
     return memcmp(bytes, magic, size < sizeof(magic) ? size : sizeof(magic)) == 0;
 }
 
+// The buffer keeps at most one incomplete frame.
 enum ggml_host_status probe_receiver_take(struct probe_receiver *receiver, const void *bytes,
                                           size_t size) {
     enum ggml_host_status status = GGML_HOST_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the host and a helper process say to each other.
+// Protocol between the host and a helper process.
 //
 // The host writes one request to the helper's standard input. The helper answers in frames on a
 // pipe of its own: HELLO before anything of the plugin runs, SANDBOX when it is confined as far as

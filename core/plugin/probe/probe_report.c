@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Accessors of the public report, which is one arena: NULL and indices out of range read as
-// nothing.
+// Accessors of the public report. NULL reports and indices out of range read as empty.
 #include "plugin/probe/probe_report.h"
 
 #include <stdio.h>
@@ -56,7 +55,7 @@ const struct ggml_plugin_directory *ggml_probe_report_directory_get(ggml_probe_r
 
 // --- loading -------------------------------------------------------------------------------------
 
-// A refused one appears in ggml_plugin_report_new() as if load_all had refused it.
+// Copies a refused candidate into the list of records, as if loading had refused it.
 static enum ggml_host_status keep_record(const struct ggml_plugin_record *from) {
     if (records_loaded(from->path)) return GGML_HOST_OK;
     struct record *record = record_new(from->path);
@@ -76,6 +75,7 @@ static enum ggml_host_status keep_record(const struct ggml_plugin_record *from) 
     return GGML_HOST_OK;
 }
 
+// Loading a file that is not the one which was probed would defeat the probe.
 static enum ggml_host_status keep_changed(const struct ggml_plugin_record *from) {
     struct ggml_plugin_record changed = *from;
     changed.status = GGML_HOST_DAMAGED_FILE;
@@ -92,6 +92,7 @@ static bool is_unchanged(const char *path, const struct plugin_file_id *id) {
     return same;
 }
 
+// Refused ones leave their record; only lack of memory or a locked registry end the whole call.
 static enum ggml_host_status load_one(const struct ggml_probe_report *report, size_t i,
                                       size_t *out_loaded) {
     const struct ggml_plugin_record *record = report->records[i].plugin;
@@ -104,6 +105,7 @@ static enum ggml_host_status load_one(const struct ggml_probe_report *report, si
     return status == GGML_HOST_OUT_OF_MEMORY || status == GGML_HOST_BUSY ? status : GGML_HOST_OK;
 }
 
+// Built-ins are not loaded by path: they come with the first query.
 enum ggml_host_status ggml_plugin_load_probed(ggml_probe_report_t report, size_t *out_loaded) {
     struct ggml_saved_error saved;
     size_t n_loaded = 0;

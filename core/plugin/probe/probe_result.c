@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes the result of a probe as bytes in the helper process, and reads them in the application.
-// The reader trusts nothing: numbers are checked against their range and lengths against what is
-// left.
+// Results of probes as bytes: written in the helper, read in the application. The reader trusts
+// nothing: numbers are checked against their range and lengths against what is left.
 #include "plugin/probe/probe_result.h"
 
 #include <stdarg.h>
@@ -28,8 +27,8 @@ void probe_result_free(struct probe_result *result) {
 
 // --- taking --------------------------------------------------------------------------------------
 
-// Copies what one device says of itself into the result's arena. A plugin that claims more free
-// memory than there is gets it cut down. False: no memory.
+// Copies the properties of one device into the result's arena. Free memory is cut to the total.
+// False if memory runs out.
 static bool take_device(struct probe_result *result, const struct host_device *device) {
     struct ggml_backend_dev_props *props = &result->devices[result->n_devices];
     device->device->table->get_props(device->device, props);
@@ -43,7 +42,7 @@ static bool take_device(struct probe_result *result, const struct host_device *d
     return props->name && props->device_id && props->description;
 }
 
-// Copies the pairs of names and values that the plugin reports for each device.
+// Copies the details that the plugin reports for each device.
 static bool take_details(struct probe_result *result, const struct host_plugin *plugin,
                          const struct device_list *list) {
     result->details = arena_alloc(&result->arena, list->count * sizeof(*result->details) + 1);
@@ -54,7 +53,8 @@ static bool take_details(struct probe_result *result, const struct host_plugin *
     return result->details != NULL;
 }
 
-// False: no memory. One byte is added to sizes, so that NULL means the same for no devices.
+// Copies all devices. Sizes are one byte larger, so that no devices is not mistaken for no memory.
+// False if memory runs out.
 static bool take_devices(struct probe_result *result, const struct host_plugin *plugin) {
     const struct device_list *list = plugin_devices(plugin);
     const size_t size = list->count * sizeof(*result->devices);
@@ -81,6 +81,7 @@ enum ggml_host_status probe_result_take(struct probe_result *out_result,
     return no_memory();
 }
 
+// A failure without a description of devices.
 void probe_result_fail(struct probe_result *out_result, enum ggml_plugin_stage stage,
                        enum ggml_host_status status, const char *format, ...) {
     char text[MESSAGE_SIZE];
@@ -118,6 +119,7 @@ struct plugin_file_id probe_file_id_read(struct probe_reader *reader) {
 
 // --- writing -------------------------------------------------------------------------------------
 
+// Bits in the order of the struct's members.
 static uint32_t pack_caps(const struct ggml_backend_dev_caps *caps) {
     // A plugin may have left any byte in a bool.
     const bool *const flags[N_CAPS] = {&caps->async, &caps->host_buffer,
@@ -149,6 +151,7 @@ static void put_details(struct probe_writer *writer, const struct ggml_backend_f
     }
 }
 
+// The order of the fields is the format; PROBE_PROTOCOL_VERSION covers every change.
 void probe_result_write(const struct probe_result *result, struct probe_writer *writer) {
     probe_put_u32(writer, (uint32_t)result->stage);
     probe_put_u32(writer, (uint32_t)result->status);
@@ -177,7 +180,7 @@ void probe_result_write(const struct probe_result *result, struct probe_writer *
 
 // --- reading -------------------------------------------------------------------------------------
 
-// Generated from the list of statuses, which has gaps.
+// Whether the number is a status; generated from the list, which has gaps.
 static bool is_known_status(uint32_t status) {
     switch (status) {
 #define GGML_HOST_STATUS_ROW(number, name, text) case number:
@@ -187,15 +190,15 @@ static bool is_known_status(uint32_t status) {
     }
 }
 
-// A size that this machine's addresses can't hold makes the result damaged.
+// A size. One that this machine's addresses can't hold is damage.
 static size_t get_size(struct probe_reader *reader) {
     const uint64_t value = probe_get_u64(reader);
     if (value > SIZE_MAX) reader->damaged = true;
     return (size_t)value;
 }
 
-// Reads what probe_result_write() wrote of one device. The caller looks at reader->damaged:
-// reading on past an error is harmless and yields zeros.
+// Reads one device. The caller checks reader->damaged at the end: reading on after an error yields
+// zeros.
 static void get_device(struct probe_reader *reader, struct arena *arena,
                        struct ggml_backend_dev_props *out_props) {
     out_props->name = probe_get_text(reader, arena);
@@ -212,7 +215,8 @@ static void get_device(struct probe_reader *reader, struct arena *arena,
     unpack_caps(caps, &out_props->caps);
 }
 
-// NULL for no details too; the limit keeps a damaged count from taking all memory.
+// Reads the details of a device; NULL if there are none. The limit bounds what a damaged count can
+// allocate.
 static const struct ggml_backend_feature *get_details(struct probe_reader *reader,
                                                       struct arena *arena) {
     const uint32_t n = probe_get_u32(reader);
@@ -242,7 +246,7 @@ static void get_devices(struct probe_reader *reader, struct probe_result *result
     }
 }
 
-// Paths of libraries come from the dynamic linker and are absolute.
+// Reads one library; its path is absolute, as the dynamic linker has it.
 static void get_library(struct probe_reader *reader, struct arena *arena,
                         struct probe_library *out_library) {
     out_library->path = probe_get_text(reader, arena);
@@ -262,6 +266,8 @@ static void get_libraries(struct probe_reader *reader, struct probe_result *resu
     }
 }
 
+// Accepts only a result that is complete and consistent: every byte used, known status, and success
+// only at the last stage.
 enum ggml_host_status probe_result_read(const void *bytes, size_t size,
                                         struct probe_result *out_result) {
     struct probe_reader reader = {.data = bytes, .size = size};

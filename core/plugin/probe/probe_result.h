@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a probe found out about one candidate.
+// Result of probing one candidate.
 #ifndef GGML_PLUGIN_PROBE_PROBE_RESULT_H
 #define GGML_PLUGIN_PROBE_PROBE_RESULT_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One call of ggml_plugin_probe() on its way.
+// State of one call of ggml_plugin_probe().
 #ifndef GGML_PLUGIN_PROBE_PROBE_RUN_H
 #define GGML_PLUGIN_PROBE_PROBE_RUN_H
 
@@ -7,7 +7,7 @@
 #include "plugin/probe/probe_report.h"
 #include "plugin/probe/probe_result.h"
 
-// What became of the candidate of the same index.
+// Outcome of the candidate of the same index.
 struct probe_outcome {
     bool known;   // the result is there
     bool loaded;  // this process uses it already

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Landlock for files and signals, a seccomp filter for system calls, both without the privileges
-// that a process would need to get out of them again.
+// Confines the helper: Landlock for files and signals, a seccomp filter for system calls. Both work
+// without privileges and can't be undone.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ enum { PATH_SIZE = 512 };
 #define SYS_file_setattr 469
 #endif
 
-// Appends what could not be confined, for the report.
+// Appends a reason why something could not be confined, for the report.
 static void lacks(char *out_missing, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static void lacks(char *out_missing, size_t size, const char *format, ...) {
@@ -87,7 +87,7 @@ static void lacks(char *out_missing, size_t size, const char *format, ...) {
 
 // --- files: Landlock -----------------------------------------------------------------------------
 
-// What the kernel's header declares, which may be older than the kernel.
+// The kernel's structures: headers may be older than the kernel that runs.
 struct ruleset {
     uint64_t files;
     uint64_t networks;
@@ -118,12 +118,13 @@ enum {
     SCOPE_SIGNALS = 1 << 1, // version 6
 };
 
+// A rule set under construction.
 struct landlock {
     int ruleset;
     uint64_t known; // rights that this kernel has
 };
 
-// Allows rights below a path; paths that don't exist are passed over.
+// Permits rights below a path; paths that don't exist are skipped.
 static void allow(const struct landlock *landlock, const char *path, uint64_t rights) {
     const int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0) return; // a system without it
@@ -132,7 +133,7 @@ static void allow(const struct landlock *landlock, const char *path, uint64_t ri
     close(fd);
 }
 
-// Allows writing to the files of a directory whose names begin so, as device files do.
+// Permits writing to the files of a directory whose names have the prefix: device files.
 static void allow_beginning(const struct landlock *landlock, const char *dir, const char *text) {
     char path[PATH_SIZE];
     DIR *stream = opendir(dir);
@@ -145,7 +146,7 @@ static void allow_beginning(const struct landlock *landlock, const char *dir, co
     closedir(stream);
 }
 
-// The list of paths that drivers need to write to, as a table in probe_sandbox_list.inl.
+// Permits the paths that drivers write to, listed in probe_sandbox_list.inl.
 static void allow_listed(const struct landlock *landlock) {
 #define SANDBOX_WRITE(path) allow(landlock, path, WRITE_FILE | TRUNCATE);
 #define SANDBOX_MAKE(path) allow(landlock, path, WRITE_FILE | TRUNCATE | MAKE_FILE | REMOVE_FILE);
@@ -153,8 +154,8 @@ static void allow_listed(const struct landlock *landlock) {
 #include "plugin/probe/probe_sandbox_list.inl"
 }
 
-// Landlock: no writing but what the list allows. Rights that an older kernel doesn't know are
-// left out, as it would refuse the whole rule set.
+// Restricts files with Landlock: nothing may be written but what the list permits. Rights that an
+// older kernel doesn't know are left out, as it would refuse the whole rule set.
 static void confine_files(char *out_missing, size_t size) {
     struct ruleset wanted = {
         .files = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR | MAKE_FILE |
@@ -202,8 +203,8 @@ enum {
                      CLONE_NEWPID | CLONE_NEWNET,
 };
 
-// A seccomp filter: refuses other architectures, the listed calls, new namespaces, sockets but
-// local ones, and typing into the terminal. Everything else is allowed: drivers use many calls.
+// Installs a seccomp filter that refuses other architectures, the listed calls, new namespaces,
+// non-local sockets, and typing into the terminal. All other calls are permitted: drivers use many.
 static void confine_calls(char *out_missing, size_t size) {
     struct sock_filter filter[] = {
         LOAD(FIELD(arch)),
@@ -262,7 +263,7 @@ static bool is_set_uid(const char *root, const char *name) {
     return n > 0 && n < PATH_SIZE && stat(path, &info) == 0 && (info.st_mode & S_ISUID) != 0;
 }
 
-// Whether the PCI device's vendor, as text like 0x10de, is this one.
+// Whether the PCI device has this vendor id, given as text such as 0x10de.
 static bool is_of_vendor(const char *dir, const char *device, const char *vendor) {
     char path[PATH_SIZE], text[16] = "";
     const int n = snprintf(path, sizeof(path), "%s/%s/vendor", dir, device);
@@ -273,7 +274,7 @@ static bool is_of_vendor(const char *dir, const char *device, const char *vendor
     return read && strncmp(text, vendor, strlen(vendor)) == 0;
 }
 
-// Whether a PCI device of the vendor is there, by /sys.
+// Whether /sys lists a PCI device of the vendor.
 static bool any_of_vendor(const char *root, const char *vendor) {
     char dir[PATH_SIZE];
     bool found = false;
@@ -292,8 +293,8 @@ bool probe_sandbox_prevents_devices(const char *root) {
     return !has_device_file(root, "nvidiactl") || !has_device_file(root, "nvidia-uvm");
 }
 
-// Can't be left again. `out_missing` is empty if everything could be confined; what could not is
-// no failure.
+// Confines the process as far as the system can. `out_missing` says what could not be confined,
+// which is no failure.
 void probe_sandbox_enter(char *out_missing, size_t size) {
     out_missing[0] = '\0';
     if (probe_sandbox_prevents_devices("")) {

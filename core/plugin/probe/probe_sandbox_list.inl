@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a plugin may do in a probe although its helper is confined, and what it may not.
+// Exceptions and prohibitions of the helper's sandbox.
 //
 // SANDBOX_WRITE(path)         a file or folder whose files may be written to
 // SANDBOX_MAKE(path)          a folder in which files may also be created and removed
@@ -13,11 +13,11 @@ SANDBOX_WRITE("/dev/zero")
 SANDBOX_WRITE("/dev/full")
 SANDBOX_WRITE("/dev/random")
 SANDBOX_WRITE("/dev/urandom")
-SANDBOX_WRITE("/dev/dri")        // GPUs in the kernel's graphics subsystem
-SANDBOX_WRITE("/dev/accel")      // accelerators in the kernel's own subsystem
-SANDBOX_WRITE("/dev/kfd")        // AMD, computing
-SANDBOX_WRITE("/dev/dxg")        // GPUs in Windows' subsystem for Linux
-SANDBOX_WRITE("/dev/dma_heap")   // memory that devices share
+SANDBOX_WRITE("/dev/dri")      // GPUs in the kernel's graphics subsystem
+SANDBOX_WRITE("/dev/accel")    // accelerators in the kernel's own subsystem
+SANDBOX_WRITE("/dev/kfd")      // AMD, computing
+SANDBOX_WRITE("/dev/dxg")      // GPUs in Windows' subsystem for Linux
+SANDBOX_WRITE("/dev/dma_heap") // memory that devices share
 SANDBOX_WRITE("/dev/udmabuf")
 SANDBOX_WRITE("/dev/ion")
 SANDBOX_WRITE("/proc/self")      // names of threads

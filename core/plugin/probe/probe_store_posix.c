@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The cache's directory: opened component by component, files replaced in one step.
+// The cache's directory: opened component by component, so that no link of another user is
+// followed, and files replaced atomically by rename().
 #ifndef _WIN32
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -21,6 +22,7 @@
 
 #define TEMPORARY_PREFIX "new-"
 
+// errno as a status, with a message.
 static enum ggml_host_status fail_with_errno(const char *name, const char *what) {
     enum ggml_host_status status = GGML_HOST_IO_ERROR;
     if (errno == ENOENT) status = GGML_HOST_NOT_FOUND;
@@ -29,6 +31,7 @@ static enum ggml_host_status fail_with_errno(const char *name, const char *what)
                      strerror(errno));
 }
 
+// Nobody but the user can change it.
 static bool is_private(const struct stat *info) {
     return info->st_uid == geteuid() && (info->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
@@ -44,9 +47,9 @@ static int denied(void) {
     return -1;
 }
 
-// The directory of this name in another one, which is made if there is none. Directories and links
-// of others than root and the user are not entered, and nothing is made in root's for others: with
-// somebody else's HOME in its environment, root must not write where that one says.
+// Opens the directory `name` in `parent`, creating it if there is none. Directories and links of
+// users other than root and this one are not entered, and nothing is created in directories of
+// others: root with another user's HOME in its environment must not write there.
 static int enter(int parent, const char *name) {
     enum { HOW = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
     struct stat info;
@@ -68,7 +71,7 @@ static int enter(int parent, const char *name) {
     return denied();
 }
 
-// Component by component; errno is set on failure.
+// Opens a path component by component; -1 with errno set on failure.
 static int walk(char *path) {
     int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char *rest = path;
@@ -112,6 +115,7 @@ void probe_store_close(int dir) {
 
 // --- files ---------------------------------------------------------------------------------------
 
+// Bounded by the size of the largest entry.
 static bool read_all(int fd, struct probe_writer *out_bytes) {
     unsigned char block[4096];
     for (;;) {
@@ -124,6 +128,7 @@ static bool read_all(int fd, struct probe_writer *out_bytes) {
     }
 }
 
+// A regular file of this user's; links are not followed.
 enum ggml_host_status probe_store_read(int dir, const char *name, struct probe_writer *out_bytes) {
     struct stat info;
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -151,6 +156,8 @@ static bool write_all(int fd, const unsigned char *bytes, size_t size) {
     return true;
 }
 
+// Written under another name and renamed, so that readers see the old entry or the new one, never a
+// part.
 enum ggml_host_status probe_store_write(int dir, const char *name, const void *bytes, size_t size) {
     static atomic_uint n_written; // two threads write two files
     char temporary[64];
@@ -179,7 +186,8 @@ static const char *skip_digits(const char *text) {
     return text + strspn(text, "0123456789");
 }
 
-// Named as probe_store_write names them, and nothing else: the directory may have other files too.
+// Whether the name is one that probe_store_write() uses. The directory may contain other files,
+// which are left alone.
 static bool is_ours(const char *name) {
     const size_t length = strlen(name);
     if (strncmp(name, TEMPORARY_PREFIX, sizeof(TEMPORARY_PREFIX) - 1) == 0) {
@@ -191,6 +199,7 @@ static bool is_ours(const char *name) {
     return length == 2 * GGML_SHA256_SIZE && strspn(name, "0123456789abcdef") == length;
 }
 
+// Also removes temporary files of processes that were killed.
 void probe_store_prune(int dir, int64_t older_than_seconds) {
     const time_t before = time(NULL) - (time_t)older_than_seconds;
     const int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What the answer of a plugin may depend on besides the plugin: a change makes what is remembered
-// of its probe worthless. What does not exist on a system does not count.
+// What a probe's result depends on besides the plugin: a change of any of it makes cached results
+// worthless. Entries that don't exist on a system don't count.
 //
 // PROBE_CONTENT(path)    the first bytes of a file
 // PROBE_IDENTITY(path)   which file or directory it is and when it was changed last
 // PROBE_NAMES(path)      the names in a directory
 // PROBE_VARIABLES(text)  environment variables whose name begins so
-// PROBE_EXCEPT(text)     but not those that begin so: the library reads them itself, and what a helper
+// PROBE_EXCEPT(text)     but not those that begin so: the library reads them itself, and what a
+// helper
 //                        finds doesn't depend on them
 PROBE_CONTENT("/proc/sys/kernel/random/boot_id")
 PROBE_CONTENT("/proc/sys/kernel/osrelease")

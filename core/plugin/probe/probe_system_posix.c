@@ -19,11 +19,12 @@
 extern char **environ;
 #endif
 
-// Takes a text with the zero at its end, so that two texts can't run into one.
+// Hashes a text with its terminating zero, so that two texts can't be confused with one.
 static void add_text(struct ggml_sha256 *sum, const char *text) {
     ggml_sha256_update(sum, text, strlen(text) + 1);
 }
 
+// The path is hashed as well, so that content can't move between files unnoticed.
 static void add_content(struct ggml_sha256 *sum, const char *path) {
     char text[512];
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -47,7 +48,8 @@ static void add_identity(struct ggml_sha256 *sum, const char *path) {
     ggml_sha256_update(sum, numbers, sizeof(numbers));
 }
 
-// Texts in whatever order, as one number.
+// Adds a text to a sum that doesn't depend on the order of texts, as directories and environments
+// have none.
 static void mix(uint64_t *out_total, const char *text) {
     uint8_t digest[GGML_SHA256_SIZE];
     uint64_t value;
@@ -88,6 +90,7 @@ static bool is_exception(const char *variable) {
     return false;
 }
 
+// Name and value of each variable with the prefix.
 static void add_variables(struct ggml_sha256 *sum, const char *prefix) {
     uint64_t total = 0;
     for (char **variable = environ; variable && *variable; ++variable) {
@@ -96,6 +99,7 @@ static void add_variables(struct ggml_sha256 *sum, const char *prefix) {
     ggml_sha256_update(sum, &total, sizeof(total));
 }
 
+// A few system calls per entry of the list; once per run.
 void probe_system_digest(const char *helper, uint8_t out_digest[GGML_SHA256_SIZE]) {
     const uint64_t features = cpu_features_detect();
     struct ggml_sha256 sum;

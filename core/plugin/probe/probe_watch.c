@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A closed pipe or socket would not tell: a child of the application may have a copy of it. Nor
-// would PR_SET_PDEATHSIG alone: it comes when the thread that started this process ends, and not to
-// what this process started.
+// Ends this process with the application. A closed pipe would not tell: a child of the application
+// may have a copy of its end. PR_SET_PDEATHSIG alone would not either: it fires when the parent's
+// thread ends, and not for processes started by this one.
 #define _GNU_SOURCE
 #include "plugin/probe/probe_watch.h"
 
@@ -21,6 +21,8 @@
 
 enum { TICK_MS = 200, STACK_BYTES = 64 << 10, EXIT_ORPHANED = 74 };
 
+// Waits by pidfd where the kernel has it, else by polling the parent's id, and then kills the whole
+// group.
 static void *watch(void *argument) {
     const pid_t parent = (pid_t)(intptr_t)argument;
     int fd = -1;
@@ -38,7 +40,8 @@ static void *watch(void *argument) {
     _exit(EXIT_ORPHANED);
 }
 
-// Little stack, which counts against the limit of memory. The driver's signals are not for it.
+// Starts the watching thread with a small stack, which counts against the memory limit, and with
+// all signals blocked: they are the driver's.
 bool probe_watch_parent(long parent) {
     pthread_attr_t attributes;
     pthread_t thread;

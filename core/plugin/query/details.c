@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a plugin says is believed only as a whole: bounded, UTF-8, each name once; else it is
+// Device details are accepted only as a whole: bounded, UTF-8, each name once. Otherwise they are
 // left out with a message.
 #include "plugin/query/details.h"
 
@@ -15,6 +15,7 @@ static bool is_text(const char *text) {
     return text && memchr(text, '\0', GGML_DEVICE_INFO_MAX_TEXT) && utf8_valid(text);
 }
 
+// O(pairs^2), of which there are a few dozen.
 static bool is_sound(const struct ggml_backend_feature *list) {
     for (int i = 0; i <= GGML_DEVICE_INFO_MAX_PAIRS; ++i) {
         if (!list[i].name) return true;
@@ -26,6 +27,7 @@ static bool is_sound(const struct ggml_backend_feature *list) {
     return false;
 }
 
+// Runs the plugin's code.
 const struct ggml_backend_feature *plugin_details(const struct host_plugin *plugin,
                                                   ggml_backend_dev_t device) {
     const struct ggml_plugin_table *table = plugin->table;
@@ -61,6 +63,7 @@ bool details_copy(struct arena *arena, const struct ggml_backend_feature *list,
     return copy != NULL;
 }
 
+// Isolated devices have their details from the plugin in the other process.
 const struct ggml_backend_feature *ggml_backend_dev_details(ggml_backend_dev_t device) {
     if (!device) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: device is NULL", __func__);

@@ -12,7 +12,8 @@
 #include "plugin/registry/live.h"
 #include "plugin/registry/plugin.h"
 
-// The device's plugin, kept loaded, and its extension; NULL after telling why.
+// The device's plugin, kept loaded by its use count, and its extension; NULL with a message if it
+// has none.
 static struct host_plugin *plugin_of(ggml_backend_dev_t device, const char *function,
                                      const struct ggml_extension_external_memory **out_extension) {
     if (!device_given(device, function, "device")) return NULL;
@@ -49,7 +50,8 @@ static bool is_large_enough(const char *function, const char *label, ggml_backen
     return false;
 }
 
-// What the plugin made, or NULL after telling why. Ends the hold on the plugin.
+// Checks the buffer that the plugin returned, attaches it to the device, and ends the hold on the
+// plugin. NULL with a message if it is unusable.
 static ggml_backend_buffer_t external_take_buffer(struct host_plugin *plugin,
                                                   ggml_backend_dev_t device, const char *function,
                                                   int32_t status, unsigned long told,
@@ -68,6 +70,7 @@ static ggml_backend_buffer_t external_take_buffer(struct host_plugin *plugin,
     return buffer;
 }
 
+// Memory that other processes can map or import.
 ggml_backend_buffer_t ggml_backend_dev_alloc_external(ggml_backend_dev_t device, size_t bytes) {
     const struct ggml_extension_external_memory *extension = NULL;
     ggml_backend_buffer_t buffer = NULL;
@@ -82,11 +85,13 @@ ggml_backend_buffer_t ggml_backend_dev_alloc_external(ggml_backend_dev_t device,
     return external_take_buffer(plugin, device, __func__, status, told, buffer, bytes);
 }
 
+// Whether an exported description is complete.
 static bool names_memory(const struct ggml_external_memory *memory, enum ggml_external_type type) {
     return memory->type == (uint32_t)type && memory->fd >= 0 && memory->bytes > 0 &&
            memory->allocation_bytes >= memory->bytes;
 }
 
+// Closing the descriptor is the caller's business.
 enum ggml_host_status ggml_backend_buffer_export(ggml_backend_buffer_t buffer,
                                                  enum ggml_external_type type,
                                                  struct ggml_external_memory *out_memory) {
@@ -114,6 +119,7 @@ enum ggml_host_status ggml_backend_buffer_export(ggml_backend_buffer_t buffer,
     return answer;
 }
 
+// The plugin checks whether the memory suits the device.
 ggml_backend_buffer_t ggml_backend_dev_import_external(ggml_backend_dev_t device,
                                                        const struct ggml_external_memory *memory) {
     const struct ggml_extension_external_memory *extension = NULL;

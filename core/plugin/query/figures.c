@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How fast a device is, as far as its plugin says so.
+// Performance figures of devices, as far as their plugins declare any.
 #include <stdatomic.h>
 #include <string.h>
 
@@ -10,6 +10,7 @@
 #include "plugin/registry/live.h"
 #include "plugin/registry/plugin.h"
 
+// set by core/isolate, which lies above this folder
 static ggml_backend_dev_t (*_Atomic stand_in)(ggml_backend_dev_t device);
 
 void figures_set_stand_in(ggml_backend_dev_t (*original_of)(ggml_backend_dev_t device)) {
@@ -29,6 +30,7 @@ static const struct ggml_extension_device_figures *extension_of(const struct hos
     return extension && extension->size >= sizeof(*extension) ? extension : NULL;
 }
 
+// The size is the caller's and stays.
 static void clear(struct ggml_device_figures *figures) {
     const uint32_t size = figures->size;
     memset(figures, 0, size);
@@ -50,6 +52,7 @@ enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t device,
     if (!plugin) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: not a registered device", __func__);
     }
+    // Revision and size are checked before the entry is called.
     const struct ggml_extension_device_figures *extension = extension_of(plugin);
     const uint32_t size = out_figures->size;
     const int32_t status =

@@ -5,8 +5,8 @@
 
 #include "ggml-backend-impl.h"
 
-// From now on, what a device is that is not registered itself: the one whose plugin knows its
-// figures, or NULL. [any-thread]
+// Sets the function that maps an unregistered device, such as an isolated one, to the registered
+// device whose figures it has; it returns NULL for others. [any-thread]
 void figures_set_stand_in(ggml_backend_dev_t (*original_of)(ggml_backend_dev_t device));
 // That device, or `device` itself. [any-thread]
 ggml_backend_dev_t figures_original_of(ggml_backend_dev_t device);

@@ -8,8 +8,8 @@
 #include "plugin/load/load.h"
 #include "plugin/registry/snapshot.h"
 
-// Begins a section in which the returned snapshot and what it refers to stay; snapshot_leave()
-// ends it. Built-in plugins are registered on the first question, whoever asks it.
+// Begins a section in which the returned snapshot stays valid; snapshot_leave() ends it. Built-in
+// plugins are registered by the first query.
 static const struct snapshot *query_enter(unsigned *out_section) {
     load_builtins_once();
     return snapshot_enter(out_section);
@@ -17,6 +17,7 @@ static const struct snapshot *query_enter(unsigned *out_section) {
 
 // --- lists ---------------------------------------------------------------------------------------
 
+// Numbers of devices may change between calls, as plugins are loaded and devices appear.
 size_t ggml_backend_dev_count(void) {
     unsigned section;
     const size_t count = query_enter(&section)->n_devices;
@@ -57,7 +58,7 @@ ggml_backend_reg_t ggml_backend_reg_get(size_t index) {
     return reg;
 }
 
-// Of a plugin that stands for several backends.
+// Asks a plugin that stands for several backends.
 static ggml_backend_reg_t ask_for_name(ggml_backend_reg_t reg, const char *name) {
     union {
         void *address;
@@ -68,8 +69,8 @@ static ggml_backend_reg_t ask_for_name(ggml_backend_reg_t reg, const char *name)
     return function.address ? function.find(name) : NULL;
 }
 
-// The i-th backend's plugin, counted as in use, so that it stays without a section: what it is
-// asked may announce devices, which waits for every reader.
+// The plugin of the i-th backend, counted as in use. Needed instead of a section where the plugin
+// is called: it may announce devices, which waits for all readers.
 static struct host_plugin *hold_reg(size_t i) {
     unsigned section;
     const struct snapshot *snapshot = snapshot_enter(&section);
@@ -79,8 +80,8 @@ static struct host_plugin *hold_reg(size_t i) {
     return plugin;
 }
 
-// NULL without an error if there is none, as in ggml: programs ask for several names in turn.
-// Plugins that stand for several backends are asked last.
+// NULL without an error if there is none, as in ggml: programs try several names. Plugins that
+// stand for several backends are asked last.
 ggml_backend_reg_t ggml_backend_reg_by_name(const char *name) {
     unsigned section;
     ggml_backend_reg_t reg = NULL;
@@ -98,8 +99,8 @@ ggml_backend_reg_t ggml_backend_reg_by_name(const char *name) {
     return reg;
 }
 
-// Names are compared without regard to case, as in ggml. Devices are in the order of the list
-// that the application sees, so of two with one name the first is found.
+// First device with this name, without regard to case, as in ggml; in the order that applications
+// see.
 static const struct snapshot_device *find_name(const struct snapshot *snapshot, const char *name) {
     for (size_t i = 0; i < snapshot->n_devices; ++i) {
         if (ascii_equal(snapshot->devices[i].device->name, name)) return &snapshot->devices[i];
@@ -107,7 +108,7 @@ static const struct snapshot_device *find_name(const struct snapshot *snapshot, 
     return NULL;
 }
 
-// The first in the order of the registry.
+// First device of the type in the order of the registry.
 static const struct snapshot_device *find_type(const struct snapshot *snapshot,
                                                enum ggml_backend_dev_type type) {
     for (size_t i = 0; i < snapshot->n_devices; ++i) {
@@ -135,7 +136,8 @@ ggml_backend_dev_t ggml_backend_dev_by_type(enum ggml_backend_dev_type type) {
 
 // --- streams -------------------------------------------------------------------------------------
 
-// Leaves the section with the plugin counted as in use, so that it stays until the stream exists.
+// Opens a stream on a found device. The plugin is counted as in use before the section ends, so
+// that it stays until the stream exists.
 static ggml_backend_t init_found(const struct snapshot_device *found, unsigned section,
                                  const char *params) {
     ggml_backend_dev_t device = found ? found->device->device : NULL;
@@ -174,8 +176,8 @@ ggml_backend_t ggml_backend_init_by_type(enum ggml_backend_dev_type type, const 
     return init_found(found, section, params);
 }
 
-// The order is ggml's: a GPU, one that shares the host's memory, the CPU. Accelerators are never
-// the best: they compute only some operations.
+// Opens the best device in ggml's order: GPU, integrated GPU, CPU. Accelerators are never the best,
+// since they compute only some operations.
 ggml_backend_t ggml_backend_init_best(void) {
     unsigned section;
     const struct snapshot *snapshot = query_enter(&section);
@@ -191,13 +193,14 @@ ggml_backend_t ggml_backend_init_best(void) {
 
 // --- backends ------------------------------------------------------------------------------------
 
-// False after telling.
+// Whether the backend is there; records the error otherwise.
 static bool given(ggml_backend_reg_t reg, const char *function) {
     if (!reg) ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the backend is NULL", function);
     return reg != NULL;
 }
 
-// Registered or not: a backend can also be asked before it is registered. NULL if it is not.
+// The plugin of a backend; NULL if it is not registered, in which case the backend is asked
+// directly.
 static const struct host_plugin *find_reg(const struct snapshot *snapshot, ggml_backend_reg_t reg) {
     for (size_t i = 0; i < snapshot->n_plugins; ++i) {
         if (snapshot->plugins[i]->reg == reg) return snapshot->plugins[i];
@@ -210,8 +213,7 @@ const char *ggml_backend_reg_name(ggml_backend_reg_t reg) {
     return reg->table->get_name(reg);
 }
 
-// The index-th device of the plugin that no filter hides, or NULL; *out_count: how many there
-// are.
+// The index-th device that no filter hides, or NULL; *out_count is the number of such devices.
 static const struct host_device *shown_device(const struct host_plugin *plugin, size_t index,
                                               size_t *out_count) {
     const struct host_device *found = NULL;
@@ -270,7 +272,8 @@ void *ggml_backend_reg_get_proc_address(ggml_backend_reg_t reg, const char *name
 
 // --- information ---------------------------------------------------------------------------------
 
-// Drivers that can't tell what is free say 0 for both, or that everything is.
+// How far the device's figures can be believed: drivers that don't know what is free report 0 for
+// both, or everything as free.
 static enum ggml_memory_quality memory_quality(ggml_backend_dev_t device) {
     size_t free = 0;
     size_t total = 0;

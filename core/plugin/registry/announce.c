@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An announcement only marks the plugin: its devices are asked for later, by whoever reads the
-// registry next, not while it announces them.
+// Devices that appear at run time. An announcement only marks the plugin: its devices are listed
+// later by the thread that releases the registry's lock, not while it announces them.
 #include "plugin/registry/announce.h"
 
 #include "base/env.h"
@@ -12,6 +12,7 @@ static bool is_dynamic(const struct host_plugin *plugin) {
     return (plugin->flags & GGML_PLUGIN_FLAG_DYNAMIC_DEVICES) != 0;
 }
 
+// The flag is required so that a host can know in advance which lists may grow.
 enum ggml_host_status announce_devices(struct host_plugin *plugin) {
     if (!is_dynamic(plugin)) {
         return ggml_fail(GGML_HOST_UNSUPPORTED,
@@ -35,6 +36,7 @@ void announce_mark_all(void) {
     if (any) registry_look_again();
 }
 
+// New devices pass through GGML_DEVICES as those at loading do.
 static void hide_unwanted(const struct host_plugin *plugin, struct device_list *list,
                           size_t first) {
     struct arena arena = {0};
@@ -48,6 +50,7 @@ static void hide_unwanted(const struct host_plugin *plugin, struct device_list *
     arena_free(&arena);
 }
 
+// A bad device is logged and left out; the others are shown.
 static bool show_more(struct host_plugin *plugin) {
     struct device_list *now = plugin_devices(plugin);
     struct device_list *list;
@@ -64,6 +67,7 @@ static bool show_more(struct host_plugin *plugin) {
     return list != NULL;
 }
 
+// With the lock held; the caller repeats it while announcements come in.
 bool announce_new_devices(void) {
     bool any = false;
     struct ggml_saved_error saved;

@@ -5,8 +5,8 @@
 
 #include "plugin/registry/plugin.h"
 
-// The plugin says that it has more devices: they are shown at once, or when whoever is loading or
-// unloading is done. UNSUPPORTED unless its note has the flag. Never blocks. [any-thread]
+// Called for a plugin that has more devices: they are shown at once, or when a running load or
+// unload ends. UNSUPPORTED unless its note has the flag. Never blocks. [any-thread]
 enum ggml_host_status announce_devices(struct host_plugin *plugin);
 // Marks every plugin whose devices may become more, to be looked at when the registry's lock is
 // given up. [stream]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plugin of a device is searched in the snapshot, linearly: devices are few. Counting takes
-// no lock.
+// Use counts of plugins, found by device. The search in the snapshot is linear, as devices are few;
+// counting takes no lock.
 #include "plugin/registry/live.h"
 
 #include "plugin/registry/snapshot.h"
@@ -16,6 +16,7 @@ static struct host_plugin *find_plugin(const struct snapshot *snapshot, ggml_bac
     return NULL;
 }
 
+// (size_t)-1 subtracts: unsigned arithmetic wraps.
 static void count(ggml_backend_dev_t device, size_t change) {
     unsigned section;
     if (!device) return;

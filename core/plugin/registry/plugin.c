@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Makes, checks and frees what the host knows of a backend: its devices are listed and their
-// tables verified once, and what a plugin says is bounded (devices, sizes of tables) before it
-// is believed.
+// Registered backends: devices are listed and their tables verified once. What a plugin reports is
+// bounded (devices, sizes of tables) before it is used.
 #include "plugin/registry/plugin.h"
 
 #include <string.h>
@@ -16,7 +15,7 @@
 
 enum { MAX_DEVICES = 1024, MAX_TABLE_SIZE = 1 << 16 };
 
-// What stands before the last separator of an absolute path, and that one too where it is the root.
+// The folder of an absolute path, without a final separator except for the root.
 static char *folder_of(struct arena *arena, const char *path) {
     char *folder = arena_strdup(arena, path);
     if (!folder) return NULL;
@@ -60,7 +59,8 @@ struct dl_library *plugin_kept_library(const struct plugin_file_id *id) {
     return NULL;
 }
 
-// Without memory it is mapped anew when it comes again, which works as well.
+// Remembers a library that must stay mapped. Without memory it is mapped again when it comes back,
+// which works too.
 static void keep_library(const struct host_plugin *plugin) {
     if (!plugin->library || plugin_kept_library(&plugin->id)) return;
     struct kept_library *item = ggml_mem_alloc(sizeof(*item));
@@ -69,6 +69,7 @@ static void keep_library(const struct host_plugin *plugin) {
     kept = item;
 }
 
+// Shutdown runs the plugin's code, so that its changes to the process are undone as at start.
 void plugin_free(struct host_plugin *plugin) {
     if (!plugin) return;
     struct process_state state;
@@ -89,12 +90,13 @@ static enum ggml_host_status bad(const char *what) {
     return ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: report it to the plugin's author", what);
 }
 
-// NULL, or a number, with which what is written for ggml's own interface begins.
+// Whether the pointer is NULL or a small number: what is written for ggml's own interface begins
+// with a version number there.
 static bool is_no_table(const void *table) {
     return (uintptr_t)table < 4096;
 }
 
-// Returns what is missing, or NULL.
+// The first required entry that a device lacks, as text, or NULL.
 static const char *missing_device_entry(const struct ggml_device_table *table) {
     if (is_no_table(table) || table->size < offsetof(struct ggml_device_table, reserved))
         return "its device has no table of this contract";
@@ -110,7 +112,7 @@ static const char *missing_device_entry(const struct ggml_device_table *table) {
     return NULL;
 }
 
-// What a backend's table lacks that the contract asks for, NULL if nothing.
+// The first required entry that a backend lacks, as text, or NULL.
 static const char *missing_reg_entry(const struct ggml_backend_reg *reg) {
     if (is_no_table(reg->table) || reg->table->size < offsetof(struct ggml_backend_table, reserved))
         return "its backend has no table of this contract";
@@ -124,7 +126,7 @@ bool plugin_reg_usable(ggml_backend_reg_t reg) {
     return !missing_reg_entry(reg);
 }
 
-// A copy of a name that the plugin returns, or NULL with the reason.
+// Copies a name that the plugin returned; NULL with the status if it is unusable.
 static const char *copy_name(struct arena *arena, const char *name, const char *of,
                              enum ggml_host_status *out_status) {
     *out_status = GGML_HOST_BAD_PLUGIN;
@@ -140,6 +142,7 @@ static const char *copy_name(struct arena *arena, const char *name, const char *
     return copy;
 }
 
+// The host table is a member, so that its address tells the plugin.
 struct host_plugin *plugin_of_table(const struct ggml_host_table *host) {
     return (struct host_plugin *)((char *)(uintptr_t)host - offsetof(struct host_plugin, host));
 }
@@ -150,7 +153,8 @@ struct device_list *plugin_devices(const struct host_plugin *plugin) {
     return list ? list : &none;
 }
 
-// Names of a plugin's devices must differ, as devices are found by name. O(devices).
+// Whether a device of that name is listed: devices are found by name, so that names must differ.
+// O(devices).
 static bool name_taken(const struct device_list *list, const char *name) {
     for (size_t i = 0; i < list->count; ++i) {
         if (strcmp(list->items[i].name, name) == 0) return true;
@@ -158,22 +162,23 @@ static bool name_taken(const struct device_list *list, const char *name) {
     return false;
 }
 
-// A type that this contract does not know counts as an accelerator.
+// The device's type; one that this contract doesn't know counts as an accelerator.
 static enum ggml_backend_dev_type known_type(enum ggml_backend_dev_type type) {
     const bool known =
         (int)type >= GGML_BACKEND_DEVICE_TYPE_CPU && (int)type <= GGML_BACKEND_DEVICE_TYPE_META;
     return known ? type : GGML_BACKEND_DEVICE_TYPE_ACCEL;
 }
 
-// A driver for GPUs may compute on the CPU, in memory that only it can address.
+// Whether a CPU device computes in the host's memory: a GPU driver may compute on the CPU in memory
+// that only it can address.
 static bool works_in_host_memory(ggml_backend_dev_t device) {
     ggml_backend_buffer_type_t buft =
         device->table->get_buffer_type ? device->table->get_buffer_type(device) : NULL;
     return device_buft_usable(buft) && buft->table->is_host && buft->table->is_host(buft);
 }
 
-// Checks one device and adds it to a list that has room. All texts are copied: a plugin may free
-// its own.
+// Checks one device and adds it to a list with room. Texts are copied, since a plugin may free its
+// own.
 static enum ggml_host_status add_device(const struct host_plugin *plugin, struct arena *arena,
                                         struct device_list *list, ggml_backend_dev_t device) {
     if (!device) return bad("get_device answers NULL");
@@ -237,7 +242,7 @@ static bool is_listed(const struct device_list *list, ggml_backend_dev_t device)
     return false;
 }
 
-// Devices that the plugin has now and the host doesn't list yet.
+// Number of devices that the backend has now and the host doesn't list.
 static size_t count_new(ggml_backend_reg_t reg, size_t count, const struct device_list *now) {
     size_t n_new = 0;
     for (size_t i = 0; i < count; ++i)
@@ -245,7 +250,8 @@ static size_t count_new(ggml_backend_reg_t reg, size_t count, const struct devic
     return n_new;
 }
 
-// Plugins may announce as often as they like: memory is kept only for what is new, and good.
+// Builds the list with the backend's new devices. Plugins may announce as often as they like:
+// memory is kept only if something usable is new.
 enum ggml_host_status plugin_find_more(struct host_plugin *plugin, struct device_list **out_list) {
     ggml_backend_reg_t reg = plugin->reg;
     const struct device_list *now = plugin_devices(plugin);
@@ -286,6 +292,7 @@ enum ggml_host_status plugin_adopt_reg(struct host_plugin *plugin, ggml_backend_
     return status;
 }
 
+// A device without a backend: `reg` is only set during the check.
 enum ggml_host_status plugin_adopt_device(struct host_plugin *plugin, ggml_backend_dev_t device) {
     plugin->reg = device->reg;
     struct device_list *list = new_list(&plugin->arena, 1);
@@ -296,6 +303,8 @@ enum ggml_host_status plugin_adopt_device(struct host_plugin *plugin, ggml_backe
     return status;
 }
 
+// The plugin's table is kept from here on, so that its shutdown is called even if a later check
+// fails.
 enum ggml_host_status plugin_adopt_table(struct host_plugin *plugin,
                                          const struct ggml_plugin_table *table) {
     if (is_no_table(table)) return bad("ggml_backend_init succeeded without a plugin table");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What was changed is put back where that is possible, and a warning names the plugin either
-// way.
+// State of the process that plugins should leave alone. What they changed is undone where possible,
+// and a warning names the plugin in any case.
 #define _GNU_SOURCE
 #include "plugin/registry/process_state.h"
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 #endif
 
-// `what` was changed, `when` says at which call, `mended` whether it was put back.
+// Logs a change: `what` was changed at `when`; `mended` says whether it was undone.
 static void warn(const char *plugin, const char *when, const char *what, bool mended) {
     GGML_LOG_WARN("plugin '%s' changed %s of the process %s, which %s\n", plugin, what, when,
                   mended ? "was undone" : "can't be undone");
@@ -24,7 +24,7 @@ static void warn(const char *plugin, const char *when, const char *what, bool me
 
 // --- floating point
 
-// The status flags are everybody's; only the control words count.
+// Compares control words only: the status flags change with every computation.
 static bool same_floats(const fenv_t *a, const fenv_t *b) {
 #if defined(__x86_64__) && defined(__GLIBC__)
     const unsigned control = ~0x3fu;
@@ -64,7 +64,8 @@ void process_state_restore(struct process_state *state, const char *plugin, cons
 
 // --- signals, files, limits
 
-// Asking umask() itself would change it for a moment, for all threads.
+// Reads the umask from /proc: asking by umask() would change it for a moment, for all threads. -1
+// where there is no other way.
 static int read_umask(void) {
 #ifdef __linux__
     char text[512];
@@ -87,7 +88,7 @@ static void restore_umask(const struct process_state *state, const char *plugin,
     warn(plugin, when, "the umask", true);
 }
 
-// The mask of this thread only. Comparing sets bytewise would compare padding too.
+// Compares and restores the signal mask of this thread, signal by signal: sets may contain padding.
 static void restore_signals(const struct process_state *state, const char *plugin,
                             const char *when) {
     sigset_t now;
@@ -99,8 +100,8 @@ static void restore_signals(const struct process_state *state, const char *plugi
     warn(plugin, when, "the signal mask", pthread_sigmask(SIG_SETMASK, &state->signals, NULL) == 0);
 }
 
-// By descriptor, since a path may be renamed meanwhile; -1 if it can't be opened, and then it
-// isn't restored.
+// Keeps the working directory by descriptor, since its path may be renamed; -1 if it can't be
+// opened, and then it isn't restored.
 static void save_directory(struct process_state *state) {
 #ifdef O_PATH
     state->directory = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -133,8 +134,8 @@ static void save_limits(struct process_state *state) {
         state->has_limit[i] = getrlimit(i, &state->limits[i]) == 0;
 }
 
-// A hard limit that was lowered can't be raised without rights: then the soft one gets as near
-// as it can.
+// Restores limits. A hard limit that was lowered can't be raised without rights; the soft limit
+// then gets as close as possible.
 static void restore_limits(const struct process_state *state, const char *plugin,
                            const char *when) {
     bool same = true, mended = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a plugin should leave as it is while it is started or shut down: constructors, linker flags
-// and drivers change it for the whole process or for the calling thread.
+// Process state that constructors, linker flags and drivers change for the whole process or the
+// calling thread, though a plugin should not.
 #ifndef GGML_PLUGIN_REGISTRY_PROCESS_STATE_H
 #define GGML_PLUGIN_REGISTRY_PROCESS_STATE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The lock of changes is not recursive: a call from inside a plugin's start-up is told so by a
-// thread-local flag instead of a deadlock.
+// The registry's lock for changes. It is not recursive: a call from inside a plugin's start-up
+// fails with BUSY, by a thread-local flag, instead of a deadlock.
 #include "plugin/registry/registry.h"
 
 #include <pthread.h>
@@ -20,8 +20,9 @@ static _Thread_local bool changing;
 static atomic_bool look_again;
 
 #ifndef _WIN32
-// The child of a fork has one thread: whoever else was changing something, or reading, is not
-// there. What was being loaded is not known in the child.
+// Resets locks in the child of a fork, which has only the calling thread: other threads that were
+// changing or reading don't exist there. Half-finished changes are not visible, as they were not
+// published.
 static void forked(void) {
     pthread_mutex_init(&change_lock, NULL);
     if (changing) pthread_mutex_lock(&change_lock); // a plugin's start-up forked
@@ -52,9 +53,9 @@ static bool registry_try_lock(void) {
     return true;
 }
 
-// Whoever comes while the lock is held leaves its wish, and looks whether it was seen: so the wish
-// is looked for once more after the lock was given up. A plugin that announces devices whenever it
-// is asked for them, and has none, would be asked for ever.
+// Releases the lock and lists announced devices. A thread that finds the lock held leaves a wish
+// and goes on, so that the wish is looked for again after releasing. Bounded, because a plugin that
+// announces on every listing without having a device would keep this loop running.
 void registry_unlock(void) {
     enum { MAX_IN_VAIN = 100 };
     unsigned in_vain = 0;
@@ -70,12 +71,13 @@ void registry_look_again(void) {
     if (registry_try_lock()) registry_unlock();
 }
 
+// With the lock held, the current snapshot can't change.
 struct host_plugin *registry_plugin(size_t i) {
     const struct snapshot *snapshot = snapshot_current();
     return snapshot && i < snapshot->n_plugins ? snapshot->plugins[i] : NULL;
 }
 
-// The present plugins with one more, or with one less, in load order.
+// A snapshot of the current plugins with one more or one less, in load order.
 static struct snapshot *changed(struct host_plugin *added, const struct host_plugin *removed) {
     const struct snapshot *now = snapshot_current();
     const size_t n_now = now ? now->n_plugins : 0;
@@ -112,7 +114,8 @@ static enum ggml_host_status fail_busy(const struct host_plugin *plugin) {
                      atomic_load(&plugin->live), plugin->reg_name);
 }
 
-// First nobody new can find it, then nobody uses it, then it is gone.
+// Removes a plugin in three steps: hidden from new readers, then checked for uses that began
+// before, then gone. Readers that have it keep it alive by its count.
 enum ggml_host_status registry_remove(struct host_plugin *plugin) {
     if (atomic_load(&plugin->live) != 0) return fail_busy(plugin);
     struct snapshot *now = snapshot_current();
@@ -123,7 +126,7 @@ enum ggml_host_status registry_remove(struct host_plugin *plugin) {
         return GGML_HOST_OUT_OF_MEMORY;
     }
     snapshot_publish(hidden);
-    if (atomic_load(&plugin->live) != 0) { // somebody found it in the meantime
+    if (atomic_load(&plugin->live) != 0) { // a reader found it before it was hidden
         snapshot_publish(now);
         ggml_mem_free(hidden);
         ggml_mem_free(without);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is loaded. Reading is lock-free (snapshot.h); changing it happens under one lock.
+// The loaded plugins. Readers take no lock (snapshot.h); changes take one.
 #ifndef GGML_PLUGIN_REGISTRY_REGISTRY_H
 #define GGML_PLUGIN_REGISTRY_REGISTRY_H
 
@@ -10,8 +10,8 @@
 // plugin or a callback that is running inside a change calls back. [any-thread]
 bool registry_lock(const char *function);
 void registry_unlock(void);
-// Has the devices of plugins that are marked as changed looked at: now, or when whoever holds the
-// lock gives it up. Never blocks. [any-thread]
+// Lists devices of plugins that are marked as changed: now, or when the thread that holds the lock
+// releases it. Never blocks. [any-thread]
 void registry_look_again(void);
 
 // The functions below are called with the lock held. [stream]

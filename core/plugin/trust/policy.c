@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the application chose and what the environment adds, behind one lock; a refused choice
-// leaves the old one.
+// The loading policy: what the application chose and what the environment adds, behind one lock. A
+// refused choice leaves the old one.
 #include "plugin/trust/policy.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "plugin/discover/search_path.h"
 #include "plugin/trust/trust.h"
 
-// What the application said last.
+// The application's last choice.
 static struct {
     pthread_mutex_t lock;
     bool allow_unsafe;
@@ -25,6 +25,8 @@ FORK_LOCK(chosen.lock);
 
 // --- set
 
+// Hexadecimal sums to bytes. One that is malformed refuses all: half a list would permit too little
+// without anyone noticing.
 static enum ggml_host_status parse_sums(const struct ggml_plugin_policy *policy,
                                         uint8_t (**out_sums)[GGML_SHA256_SIZE]) {
     uint8_t(*sums)[GGML_SHA256_SIZE] = ggml_mem_calloc(policy->n_sha256 + 1, sizeof(*sums));
@@ -44,6 +46,7 @@ static enum ggml_host_status parse_sums(const struct ggml_plugin_policy *policy,
     return GGML_HOST_OK;
 }
 
+// NULL restores the default.
 enum ggml_host_status ggml_plugin_set_policy(const struct ggml_plugin_policy *policy) {
     static const struct ggml_plugin_policy none = {.size = sizeof(none)};
     uint8_t(*sums)[GGML_SHA256_SIZE] = NULL;
@@ -69,6 +72,7 @@ enum ggml_host_status ggml_plugin_set_policy(const struct ggml_plugin_policy *po
 
 // --- get
 
+// A copy, since another thread may set a new policy while files are checked.
 static bool copy_chosen(struct arena *arena, struct load_policy *out_policy) {
     bool copied = true;
     pthread_mutex_lock(&chosen.lock);
@@ -85,6 +89,7 @@ static bool copy_chosen(struct arena *arena, struct load_policy *out_policy) {
     return copied;
 }
 
+// The list itself must be a file that others can't change.
 static enum ggml_host_status read_list(const struct load_policy *policy, const char *path,
                                        struct arena *arena, struct sum_list *out_list) {
     struct plugin_file file;
@@ -116,6 +121,8 @@ fail:
     return status;
 }
 
+// The environment can only add permission for unsafe locations, or restrict files further by its
+// own list.
 enum ggml_host_status policy_get(struct arena *arena, struct load_policy *out_policy) {
     memset(out_policy, 0, sizeof(*out_policy));
     const char *unsafe = ggml_env(GGML_ENV_GGML_ALLOW_UNSAFE_PLUGINS);
@@ -140,6 +147,7 @@ enum ggml_host_status policy_check_file(const struct load_policy *policy, const 
     return policy->allow_unsafe ? GGML_HOST_OK : trust_check_file(path, file);
 }
 
+// A file must be on each list that exists.
 enum ggml_host_status policy_check_sum(const struct load_policy *policy, const char *path,
                                        const struct plugin_file *file) {
     uint8_t sum[GGML_SHA256_SIZE];

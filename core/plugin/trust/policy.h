@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which plugin files may be loaded, by where they lie and what they hold.
+// Which plugin files may be loaded, by their location and content.
 #ifndef GGML_PLUGIN_TRUST_POLICY_H
 #define GGML_PLUGIN_TRUST_POLICY_H
 
@@ -7,7 +7,7 @@
 #include "plugin/image/plugin_file.h"
 #include "plugin/trust/sum_list.h"
 
-// What ggml_plugin_set_policy() and the environment say, for the length of one call.
+// The policy in force, for the length of one call.
 struct load_policy {
     bool allow_unsafe;
     bool has_set_sums; // by the application

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Takes the lines of sha256sum, with file names or without, escaped or not, and leaves out empty
-// ones and those with a '#'. Any other line makes the whole list an error, so that a damaged one
-// allows nothing.
+// Parses lists of SHA-256 sums as sha256sum writes them, with or without file names. Empty lines
+// and those with '#' are skipped; any other line makes the whole list an error, so that a damaged
+// list permits nothing.
 #include "plugin/trust/sum_list.h"
 
 #include <string.h>
@@ -28,6 +28,7 @@ bool sum_parse(const char *text, size_t length, uint8_t out_sum[GGML_SHA256_SIZE
     return true;
 }
 
+// "SUM", "SUM  NAME" or "SUM *NAME", where * marks binary mode.
 static bool parse_line(const char *line, size_t length, uint8_t out_sum[GGML_SHA256_SIZE]) {
     if (length > 0 && line[0] == '\\') { // how sha256sum marks a name with escapes
         ++line;
@@ -46,6 +47,7 @@ static size_t count_lines(const char *text, size_t size) {
     return count;
 }
 
+// Two passes: the number of lines bounds the number of sums.
 enum ggml_host_status sum_list_parse(const char *text, size_t size, const char *label,
                                      struct arena *arena, struct sum_list *out_list) {
     memset(out_list, 0, sizeof(*out_list));
@@ -71,6 +73,7 @@ enum ggml_host_status sum_list_parse(const char *text, size_t size, const char *
     return GGML_HOST_OK;
 }
 
+// Linear: lists are short, and hashing the file takes far longer.
 bool sum_list_has(const struct sum_list *list, const uint8_t sum[GGML_SHA256_SIZE]) {
     for (size_t i = 0; i < list->count; ++i) {
         if (memcmp(list->sums[i], sum, GGML_SHA256_SIZE) == 0) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether somebody else than root and the effective user could change what lies at a path: the rule
-// of docs/security.md.
+// Whether a user other than root and the effective one could change what is at a path: the rule of
+// docs/security.md.
 #ifndef GGML_PLUGIN_TRUST_TRUST_H
 #define GGML_PLUGIN_TRUST_TRUST_H
 

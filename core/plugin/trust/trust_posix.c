@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Owners and permissions of a path: who else could have changed the file.
+// Owners and permissions of every component of a path: who could have changed or exchanged the
+// file.
 #ifndef _WIN32
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +25,8 @@
 #include "plugin/trust/trust.h"
 
 enum { MAX_LINKS = 40, REASON_SIZE = 96, LABEL_SIZE = 200 };
-// In a user namespace the files of everybody outside it, root included, seem to belong to this one.
+// In a user namespace, files of all users outside of it, root included, seem to belong to this
+// user.
 enum { UNMAPPED_USER = 65534 };
 
 // A path that is followed by hand, so that every directory and link on the way is seen.
@@ -99,7 +101,8 @@ fail:
     return is_private;
 }
 
-// An access list shows as the group's permission, whoever it names.
+// Whether the file has an access control list, which shows as the group's permission, whoever it
+// names.
 static bool has_access_list(const char *path) {
 #ifdef __linux__
     return getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
@@ -109,6 +112,7 @@ static bool has_access_list(const char *path) {
 #endif
 }
 
+// Nobody can write there, whatever the permissions say.
 static bool on_read_only_mount(const char *path) {
     struct statvfs info;
     return statvfs(path, &info) == 0 && (info.f_flag & ST_RDONLY) != 0;
@@ -133,13 +137,14 @@ static bool is_unmapped(uid_t owner) {
 #endif
 }
 
+// Root and, unless the process has other rights, the user.
 static bool owner_is_trusted(const struct walk *walk, const char *path) {
     const uid_t owner = walk->info.st_uid;
     if (owner == 0 || (walk->trusts_user && owner == geteuid())) return true;
     return owner == UNMAPPED_USER && on_read_only_mount(path) && is_unmapped(owner);
 }
 
-// Sets walk->reason when another user could change or exchange what is at walk->at.
+// Whether nobody else can change or exchange what is at walk->at; sets walk->reason otherwise.
 static bool is_trusted(struct walk *walk) {
     const struct stat *info = &walk->info;
     const char *path = walk->at[0] ? walk->at : "/";
@@ -179,6 +184,7 @@ static bool next_component(struct walk *walk, char out_name[NAME_MAX + 1]) {
     return true;
 }
 
+// lstat(), so that links are seen as such.
 static bool look(struct walk *walk) {
     if (ggml_fault(GGML_FAULT_STAT)) return false;
     return lstat(walk->at[0] ? walk->at : "/", &walk->info) == 0;
@@ -189,6 +195,8 @@ static void go_up(struct walk *walk) {
     if (slash) *slash = '\0';
 }
 
+// Replaces a link by its target in front of the rest. The link itself was checked: its owner can
+// exchange it.
 static enum ggml_host_status trust_walk_link(struct walk *walk) {
     char target[2 * PATH_MAX];
     const ssize_t length =
@@ -223,6 +231,7 @@ static const char *label_of(const char *path) {
     return length > LABEL_SIZE ? path + length - LABEL_SIZE : path;
 }
 
+// The advice depends on whether files of the user count.
 static enum ggml_host_status distrust(const char *path, const struct walk *walk) {
     const char *at = walk->at[0] ? label_of(walk->at) : "/";
     if (!walk->trusts_user) {
@@ -237,7 +246,8 @@ static enum ggml_host_status distrust(const char *path, const struct walk *walk)
                      label_of(path), at, walk->reason, (long)geteuid());
 }
 
-// On success `walk` is at the end of the path. NOT_FOUND when that does not exist.
+// Walks the whole path, checking each directory, link and file. On success `walk` is at the end of
+// the path. NOT_FOUND if that does not exist.
 static enum ggml_host_status trust_walk(const char *path, struct walk *walk) {
     char name[NAME_MAX + 1];
     memset(walk, 0, sizeof(*walk));
@@ -268,6 +278,7 @@ static enum ggml_host_status trust_walk(const char *path, struct walk *walk) {
     } while (true);
 }
 
+// The file that was opened must be what the checked path leads to.
 enum ggml_host_status trust_check_file(const char *path, const struct plugin_file *file) {
     struct walk walk;
     const enum ggml_host_status status = trust_walk(path, &walk);
@@ -280,6 +291,7 @@ enum ggml_host_status trust_check_file(const char *path, const struct plugin_fil
                      label_of(path));
 }
 
+// A missing directory is no danger: a parent that others could write to would have failed.
 enum ggml_host_status trust_check_dir(const char *path) {
     struct walk walk;
     const enum ggml_host_status status = trust_walk(path, &walk);
