@@ -43,8 +43,10 @@ void channel_close(struct channel *channel);
 // Whether it can still be used; fails with DEVICE_LOST if not. [any-thread]
 bool channel_usable(struct channel *channel);
 
-// Between these two nobody else uses `shared`. [any-thread]
-void channel_lock(struct channel *channel);
+// Between these two nobody else uses `shared`. False, with DEVICE_LOST and without the lock, where
+// the channel can't be used: a child of a fork neither waits for a thread that only its parent has,
+// nor writes to memory that it shares with that. [any-thread]
+bool channel_lock(struct channel *channel);
 void channel_unlock(struct channel *channel);
 
 // With the lock held: makes room for so many bytes in `shared`, whose contents are lost.

@@ -153,7 +153,7 @@ void channel_close(struct channel *channel) {
     }
     if (channel->process.fd >= 0) close(channel->process.fd);
     if (channel->shared) munmap(channel->shared, channel->shared_size);
-    pthread_mutex_destroy(&channel->mutex);
+    if (ours) pthread_mutex_destroy(&channel->mutex);
     channel->process = (struct probe_process){.fd = -1};
     channel->shared = NULL;
 }
@@ -172,8 +172,10 @@ bool channel_usable(struct channel *channel) {
 
 // --- talking -------------------------------------------------------------------------------------
 
-void channel_lock(struct channel *channel) {
+bool channel_lock(struct channel *channel) {
+    if (!channel_usable(channel)) return false;
     pthread_mutex_lock(&channel->mutex);
+    return true;
 }
 
 void channel_unlock(struct channel *channel) {
@@ -238,7 +240,8 @@ static bool is_answer(struct isolate_answer *answer, size_t size, uint64_t numbe
     return answer->number == number && is_status(answer->status);
 }
 
-// As recv(), which sleeps, after looking for a message without.
+// As recv(), which sleeps, after looking for a message without; and once more when that was
+// interrupted: an application that was stopped for longer than the deadline may have its answer.
 static ssize_t receive_message(struct channel *channel, struct isolate_answer *out_answer) {
     const int64_t start = wait_clock_ns();
     ssize_t n = -1;
@@ -247,6 +250,8 @@ static ssize_t receive_message(struct channel *channel, struct isolate_answer *o
          looks = wait_clock_ns() - start < WAIT_LOOK_NS)
         n = recv(channel->process.fd, out_answer, sizeof(*out_answer), MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN) n = recv(channel->process.fd, out_answer, sizeof(*out_answer), 0);
+    if (n < 0 && errno == EINTR)
+        n = recv(channel->process.fd, out_answer, sizeof(*out_answer), MSG_DONTWAIT);
     const int error = errno;
     wait_learn(&channel->habit, wait_clock_ns() - start);
     errno = error;
@@ -290,7 +295,7 @@ enum ggml_host_status channel_call(struct channel *channel, struct isolate_reque
 
 enum ggml_host_status channel_ask(struct channel *channel, struct isolate_request *request,
                                   int fd) {
-    channel_lock(channel);
+    if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
     const enum ggml_host_status status = channel_call(channel, request, fd, NULL);
     channel_unlock(channel);
     return status;

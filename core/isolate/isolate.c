@@ -229,7 +229,7 @@ static enum ggml_host_status start_plugin(struct isolated_device *device,
     place->start.layout = GGML_PLUGIN_LAYOUT_HASH;
     snprintf(place->start.version, sizeof(place->start.version), "%s", ggml_version());
     snprintf(place->start.commit, sizeof(place->start.commit), "%s", ggml_commit());
-    channel_lock(channel);
+    if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
     enum ggml_host_status status = channel_reserve(channel, sizeof(place->start));
     if (status == GGML_HOST_OK) {
         memcpy(channel->shared, &place->start, sizeof(place->start));

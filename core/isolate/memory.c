@@ -86,7 +86,7 @@ static int32_t own_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
         const size_t piece = piece_size(tensor, size - done);
         struct isolate_request request = {
             .kind = ISOLATE_TENSOR_SET, .offset = offset + done, .size = piece};
-        channel_lock(channel);
+        if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
         char *bytes = describe(buffer, tensor, piece);
         if (bytes) memcpy(bytes, (const char *)data + done, piece);
         const bool set = bytes && channel_call(channel, &request, -1, NULL) == GGML_HOST_OK;
@@ -105,7 +105,7 @@ static int32_t own_get(ggml_backend_buffer_t handle, const struct ggml_tensor *t
         const size_t piece = piece_size(tensor, size - done);
         struct isolate_request request = {
             .kind = ISOLATE_TENSOR_GET, .offset = offset + done, .size = piece};
-        channel_lock(channel);
+        if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
         const char *bytes = describe(buffer, tensor, piece);
         const bool got = bytes && channel_call(channel, &request, -1, NULL) == GGML_HOST_OK;
         if (got) memcpy((char *)data + done, bytes, piece);
@@ -122,7 +122,7 @@ static int32_t own_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tens
     struct channel *channel = &buffer->device->channel;
     struct isolate_request request = {
         .kind = ISOLATE_TENSOR_MEMSET, .offset = offset, .size = size, .flag = value};
-    channel_lock(channel);
+    if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
     const enum ggml_host_status status = describe(buffer, tensor, 0)
                                              ? channel_call(channel, &request, -1, NULL)
                                              : ggml_last_status();
@@ -137,7 +137,7 @@ static int32_t own_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *
     struct channel *channel = &buffer->device->channel;
     struct isolate_request request = {.kind = ISOLATE_TENSOR_COPY};
     if (!isolated_buffer_of(buffer->device, src)) return GGML_HOST_UNSUPPORTED;
-    channel_lock(channel);
+    if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
     char *second = describe(buffer, src, sizeof(struct isolate_tensor));
     if (second) encode_tensor(buffer->device, dst, (struct isolate_tensor *)second);
     const enum ggml_host_status status =
@@ -174,10 +174,11 @@ static void end_buffer(struct isolated_buffer *buffer) {
     struct isolate_request request = {.kind = ISOLATE_BUFFER_FREE, .id = buffer->id};
     struct ggml_saved_error saved;
     ggml_error_save(&saved);
-    channel_lock(&device->channel);
-    ++device->generation;
-    channel_call(&device->channel, &request, -1, NULL);
-    channel_unlock(&device->channel);
+    if (channel_lock(&device->channel)) {
+        ++device->generation;
+        channel_call(&device->channel, &request, -1, NULL);
+        channel_unlock(&device->channel);
+    }
     ggml_error_restore(&saved);
     shared_memory_free(&buffer->memory);
     ggml_mem_free(buffer);

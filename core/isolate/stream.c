@@ -52,9 +52,9 @@ static int32_t stream_compute(ggml_backend_t backend, const struct ggml_graph *g
     struct channel *channel = &stream->device->channel;
     struct isolate_request request = {.kind = ISOLATE_COMPUTE, .id = stream->id};
     struct isolate_answer answer = {.compute = GGML_STATUS_FAILED};
-    if (!channel_usable(channel)) return ggml_last_status();
+    if (!channel_usable(channel)) return GGML_HOST_DEVICE_LOST;
     if (graph->n_nodes <= 0) return GGML_HOST_OK;
-    channel_lock(channel);
+    if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
     enum ggml_host_status status = graph_cache_encode(&stream->cache, graph, &request);
     if (status == GGML_HOST_OK) status = channel_call(channel, &request, -1, &answer);
     channel_unlock(channel);

@@ -361,6 +361,40 @@ static void test_a_deadline(void **state) {
     assert_int_equal(virtual_close(&host), 0);
 }
 
+// In a process of its own, which is stopped meanwhile: whether the graph was computed.
+_Noreturn static void run_stopped_application(int out) {
+    struct virtual_host host;
+    struct small small;
+    float y;
+    virtual_open(&host, "devices=1,graph_delay_us=500000");
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 1000);
+    small_begin(&small, isolated);
+    if (write(out, "", 1) != 1) _exit(1);
+    const enum ggml_status status = small_compute(&small, 3, &y);
+    _exit(status == GGML_STATUS_SUCCESS && y == 9 ? 0 : 2);
+}
+
+// The time in which the application itself did not run is none in which the process was late.
+static void test_a_deadline_passes_while_the_application_is_stopped(void **state) {
+    const struct timespec begun = {.tv_nsec = 250000000},
+                          pause = {.tv_sec = 1, .tv_nsec = 500000000};
+    int ends[2], result;
+    char ready;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    const pid_t application = fork();
+    if (application == 0) run_stopped_application(ends[1]);
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &ready, 1), 1);
+    close(ends[0]);
+    nanosleep(&begun, NULL);
+    kill(application, SIGSTOP);
+    nanosleep(&pause, NULL);
+    kill(application, SIGCONT);
+    assert_int_equal(waitpid(application, &result, 0), application);
+    assert_int_equal(result, 0);
+}
+
 // --- lifetimes -----------------------------------------------------------------------------------
 
 static bool ends_soon(pid_t pid) {
@@ -455,6 +489,68 @@ static void test_a_child_of_a_fork_gets_a_status(void **state) {
     assert_true(y == 25);
     small_end(&small);
     assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
+// The child writes what the parent may not get, and frees what it can.
+_Noreturn static void run_child(struct small *small, ggml_backend_dev_t isolated, long wait_ns) {
+    const struct timespec pause = {.tv_nsec = wait_ns};
+    const float values[4] = {7, 7, 7, 7};
+    alarm(10); // it may not hang
+    nanosleep(&pause, NULL);
+    ggml_clear_error();
+    ggml_backend_tensor_set(small->x, values, 0, sizeof(values));
+    const bool set_fails = ggml_last_status() == GGML_HOST_DEVICE_LOST;
+    ggml_clear_error();
+    ggml_backend_tensor_memset(small->x, 7, 0, sizeof(values));
+    const bool memset_fails = ggml_last_status() == GGML_HOST_DEVICE_LOST;
+    ggml_clear_error();
+    ggml_backend_tensor_copy(small->y, small->x);
+    const bool copy_fails = ggml_last_status() == GGML_HOST_DEVICE_LOST;
+    small_end(small);
+    const bool freed = ggml_host_isolated_free(isolated) == GGML_HOST_OK;
+    _exit(set_fails && memset_fails && copy_fails && freed ? 0 : 1);
+}
+
+static void *set_slowly(void *argument) {
+    const struct small *small = argument;
+    const float values[4] = {1, 2, 3, 4};
+    ggml_backend_tensor_set(small->x, values, 0, sizeof(values));
+    return NULL;
+}
+
+// Transfers to memory of the device's own go through memory that a child has mapped too. One is
+// under way while one child is made, and while the other, made before, does what it may not.
+static void test_a_child_of_a_fork_disturbs_no_transfer(void **state) {
+    enum { DELAY_NS = 400000000 };
+    const struct timespec half = {.tv_nsec = DELAY_NS / 2};
+    struct virtual_host host;
+    struct small small;
+    pthread_t thread;
+    pid_t children[2];
+    int result;
+    (void)state;
+    virtual_open(&host, "devices=1,copy_delay_us=400000");
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    small_begin(&small, isolated);
+    set_slowly(&small); // so that memory is shared before there are children
+    children[0] = fork();
+    if (children[0] == 0) run_child(&small, isolated, DELAY_NS / 2);
+    assert_int_equal(pthread_create(&thread, NULL, set_slowly, &small), 0);
+    nanosleep(&half, NULL);
+    children[1] = fork();
+    if (children[1] == 0) run_child(&small, isolated, 0);
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(waitpid(children[i], &result, 0), children[i]);
+        assert_int_equal(result, 0);
+    }
+    pthread_join(thread, NULL);
+    float values[4] = {0};
+    ggml_backend_tensor_get(small.x, values, 0, sizeof(values));
+    for (int i = 0; i < 4; ++i)
+        assert_true(values[i] == (float)(i + 1));
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
 }
 
 // --- what changes between graphs -----------------------------------------------------------------
@@ -669,9 +765,11 @@ int main(void) {
         cmocka_unit_test(test_a_kill_in_the_middle_of_a_graph),
         cmocka_unit_test(test_a_kill_between_graphs),
         cmocka_unit_test(test_a_deadline),
+        cmocka_unit_test(test_a_deadline_passes_while_the_application_is_stopped),
         cmocka_unit_test(test_the_process_ends_with_the_application),
         cmocka_unit_test(test_the_process_outlives_the_thread_that_made_it),
         cmocka_unit_test(test_a_child_of_a_fork_gets_a_status),
+        cmocka_unit_test(test_a_child_of_a_fork_disturbs_no_transfer),
         cmocka_unit_test(test_changed_graphs_are_noticed),
         cmocka_unit_test(test_more_graphs_than_are_remembered),
         cmocka_unit_test(test_functions_of_the_application_are_refused),
