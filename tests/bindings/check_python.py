@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 SOURCE, LIBRARY, GENERATED, CONTRACT = sys.argv[1:5]
 count = failures = 0
@@ -106,6 +107,45 @@ def check_graphs(host):
               "coded bytes go in", values.tolist())
 
 
+def attack(host):
+    """Closes a graph while another thread computes it. The messages of what was refused."""
+    refused, result = {}, []
+    with host.Graph(device="CPU") as graph:
+        x = graph.input([[1.0] * 256] * 256)
+        y = x
+        for _ in range(48):
+            y = graph.scale(graph.mul_mat(x, y), 1 / 256)
+
+        def compute():
+            try:
+                result.append(graph.compute(y).tolist()[0][0])
+            except ValueError as error:
+                result.append(str(error))
+        thread = threading.Thread(target=compute)
+        thread.start()
+        while thread.is_alive() and not refused:  # until it computes
+            refused["get"] = refusal(RuntimeError, lambda: y._head().buffer and y.get())
+            refused = {name: text for name, text in refused.items() if text}
+        for name, call in (("set", lambda: x.set(array.array("f", [0.0]))), ("tensor", lambda: graph.tensor(4)),
+                           ("build", lambda: graph.neg(x)), ("close", graph.close)):
+            try:
+                call()
+            except (RuntimeError, ValueError) as error:
+                refused[name] = str(error)
+        thread.join()
+    return all("one at a time" in refused.get(name, "") for name in ("get", "set", "tensor", "build", "close")) and \
+        result == [1.0], (refused, result)
+
+
+def check_threads(host):
+    """Where the machine is busy, a computation may be over before the next call: tried again then."""
+    for _ in range(10):
+        good, note = attack(host)
+        if good:
+            break
+    check(good, "nothing is freed or written while another thread computes", note)
+
+
 def check_refusals(host):
     with host.Graph(device="CPU") as graph, host.Graph(device="CPU") as other:
         a, b = graph.input([1.0, 2.0]), graph.input([1.0, 2.0, 3.0])
@@ -120,6 +160,17 @@ def check_refusals(host):
         check(refusal(ValueError, a.get) != "", "reading before memory is there")
         check("F32" in refusal(ValueError, graph.tensor, 4, type="F33"), "an unknown type names those that there are")
         check(refusal(AttributeError, getattr, graph, "nope") != "", "an unknown builder")
+        check("between" in refusal(ValueError, graph.tensor, 2**64 + 4) and
+              "between" in refusal(ValueError, graph.reshape_1d, a, 2**64 + 2) and
+              "between" in refusal(ValueError, graph.repeat_4d, a, 2, 1, 1, -2**63 - 1) and
+              "between" in refusal(ValueError, graph.argsort, a, 2**32), "numbers that C would cut off")
+        check(refusal(TypeError, graph.reshape_1d, a, 2.0) != "", "a fraction for a whole number")
+        check(refusal(host.Error, graph.tensor, -4) != "", "a negative extent")
+        check("character 0" in refusal(ValueError, graph.tensor, 4, name="a\0b") and
+              "character 0" in refusal(ValueError, host.load_plugins, "/tmp\0/x"), "texts that C would cut off")
+    for size in (0, -1, 2**31, 2**63):
+        check("size" in refusal(ValueError, host.Graph, device="CPU", size=size), "a graph of %d tensors" % size)
+    check_threads(host)
     with host.Graph(device="CPU", size=4) as graph:
         check(refusal(host.Error, lambda: [graph.input([1.0]) for _ in range(1000)]) != "", "a full graph")
 
@@ -135,6 +186,8 @@ def check_numpy(host):
         a, b = graph.input(values), graph.input(numpy.asfortranarray(values))
         result = graph.compute(graph.mul_mat(a, b))
         check(isinstance(result, numpy.ndarray) and numpy.array_equal(result, values @ values.T), "numpy's arrays", result)
+        halves = numpy.asfortranarray(numpy.float16([[1, 2], [3, 4]]))
+        check(numpy.array_equal(graph.compute(graph.cont(graph.input(halves))), halves), "halves in the order of columns")
     return count
 
 

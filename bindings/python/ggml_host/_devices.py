@@ -3,7 +3,7 @@
 import ctypes
 from collections import namedtuple
 
-from ._library import DeviceInfo, DeviceProps, failed, lib, status_name, text
+from ._library import DeviceInfo, DeviceProps, c_text, failed, lib, status_name, text
 
 DEVICE_TYPES = ("CPU", "GPU", "IGPU", "ACCEL", "META")
 MEMORY_QUALITIES = ("unknown", "estimated", "known")
@@ -19,7 +19,7 @@ def load_plugins(folder=None):
     """Loads every plugin in `folder`, or along the search path; returns how many became available. Those that are
     refused leave records (plugins())."""
     loaded = ctypes.c_size_t()
-    if lib.ggml_plugin_load_all(None if folder is None else str(folder).encode(), ctypes.byref(loaded)) != 0:
+    if lib.ggml_plugin_load_all(None if folder is None else c_text(folder), ctypes.byref(loaded)) != 0:
         raise failed()
     return loaded.value
 

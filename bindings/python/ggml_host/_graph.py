@@ -3,10 +3,11 @@
 import array
 import ctypes
 import functools
+import threading
 
 from ._devices import Device, device as find_device
 from ._generated import BUILDERS, TYPES
-from ._library import InitParams, TensorHead, failed, lib, text
+from ._library import InitParams, TensorHead, c_text, failed, integer, lib, text
 
 try:
     import numpy
@@ -56,8 +57,24 @@ def _view_of(data):
     view = memoryview(data)
     if view.c_contiguous:
         return view
+    if numpy:  # also of halves, which memoryview can't be cast to
+        return memoryview(numpy.ascontiguousarray(view))
     packed = bytearray(view.tobytes())  # in the order of rows
     return memoryview(packed).cast(view.format, list(view.shape))
+
+
+def _alone(method):
+    """Refuses a call while another thread is in one: the library would work with memory that is freed meanwhile."""
+    @functools.wraps(method)
+    def call(self, *arguments, **named):
+        lock = (self if isinstance(self, Graph) else self.graph)._lock
+        if not lock.acquire(blocking=False):
+            raise RuntimeError("another thread uses this graph: one at a time")
+        try:
+            return method(self, *arguments, **named)
+        finally:
+            lock.release()
+    return call
 
 
 class Tensor:
@@ -94,6 +111,7 @@ class Tensor:
     def name(self):
         return text(lib.ggml_get_name(self.handle))
 
+    @_alone
     def set(self, data):
         """Writes all of it: an array, a buffer or nested lists of numbers; bytes for types that Python has none of.
         Before memory is there the data is kept until compute()."""
@@ -112,6 +130,7 @@ class Tensor:
     def _has_shape(self, shape):
         return [n for n in shape if n != 1] == [n for n in self.shape if n != 1]
 
+    @_alone
     def get(self):
         """Reads all of it: a numpy array where numpy is there, else a memoryview (tolist() gives lists); bytes for
         types that Python has none of."""
@@ -144,9 +163,12 @@ class Graph:
 
     def __init__(self, device=None, size=2048):
         """`size`: how many tensors there may be."""
+        self._lock = threading.RLock()
+        self._context = self._stream = None
+        if not 1 <= integer(size, "i", "size"):
+            raise ValueError("size is %d: a graph has one tensor at least" % size)
         if device is not None and not isinstance(device, Device):
             device = find_device(device)
-        self._context = self._stream = None
         self._buffers, self._pending, self._fresh = [], {}, False
         self._size = size
         self._graphs = 16  # compute() with other outputs makes another graph
@@ -170,6 +192,7 @@ class Graph:
         self._check_open()
         return Device(lib.ggml_backend_get_device(self._stream))
 
+    @_alone
     def close(self):
         """Frees everything; tensors become invalid."""
         for buffer in self._buffers:
@@ -201,6 +224,7 @@ class Graph:
         self._fresh = True
         return Tensor(self, handle)
 
+    @_alone
     def tensor(self, shape, type="F32", name=None):
         """A tensor to be written with set(); `shape` as numpy has it."""
         self._check_open()
@@ -209,10 +233,11 @@ class Graph:
             raise ValueError("there is no type %r; there are: %s" % (type, ", ".join(TYPES)))
         if not 1 <= len(extents) <= 4:
             raise ValueError("tensors have one to four dimensions, not %d" % len(extents))
-        values = (ctypes.c_int64 * len(extents))(*extents)
+        values = (ctypes.c_int64 * len(extents))(*(integer(extent, "l", "an extent") for extent in extents))
+        raw_name = None if name is None else c_text(name)
         made = self._tensor(lib.ggml_new_tensor(self._context, TYPES[type], len(extents), values))
-        if name is not None:
-            lib.ggml_set_name(made.handle, name.encode())
+        if raw_name is not None:
+            lib.ggml_set_name(made.handle, raw_name)
         return made
 
     def input(self, data, name=None):
@@ -267,6 +292,7 @@ class Graph:
             self._made[key] = graph
         return self._made[key]
 
+    @_alone
     def compute(self, *outputs):
         """Computes these tensors and returns their values: one, or a tuple of several. Blocks until they are there.
         Again with the same ones it computes anew, with what set() wrote since."""
@@ -280,6 +306,7 @@ class Graph:
         values = tuple(tensor.get() for tensor in outputs)
         return values[0] if len(values) == 1 else values
 
+    @_alone
     def _build(self, builder, *arguments, **named):
         self._check_open()
         letters, names = BUILDERS[builder]
@@ -289,6 +316,8 @@ class Graph:
             raise TypeError("%s(%s) called with %d arguments%s" % (builder, ", ".join(names), len(values) + len(unknown),
                                                                   ", unknown: " + ", ".join(unknown) if unknown else ""))
         for at, (letter, value) in enumerate(zip(letters, values)):
+            if letter in "iluz":
+                values[at] = integer(value, letter, "%s: %s" % (builder, names[at]))
             if letter != "t" or value is None:
                 continue
             if not isinstance(value, Tensor) or value.graph is not self:

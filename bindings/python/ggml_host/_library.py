@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The shared library, and what it declares, for ctypes. Only calls of the stable interface."""
 import ctypes
+import operator
 import os
 from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint32, c_void_p
 
@@ -115,6 +116,24 @@ _STATUS_NAMES = {number: name for name, number in STATUSES.items()}
 def text(value):
     """A C string as Python's; None stays."""
     return None if value is None else value.decode("utf-8", "replace")
+
+
+def c_text(value):
+    """Bytes for a C string, of a text or a path; one that C would cut off is refused."""
+    raw = os.fsencode(value)
+    if b"\0" in raw:
+        raise ValueError("%r has a character 0 in it" % (value,))
+    return raw
+
+
+def integer(value, letter, what):
+    """A whole number that a parameter of this letter can have: ctypes cuts larger ones off without a word."""
+    number, kind = operator.index(value), KINDS[letter]
+    bits = 8 * ctypes.sizeof(kind)
+    low, high = (0, 2**bits - 1) if kind(-1).value > 0 else (-2**(bits - 1), 2**(bits - 1) - 1)
+    if not low <= number <= high:
+        raise ValueError("%s is %d, which is not between %d and %d" % (what, number, low, high))
+    return number
 
 
 def status_name(number):
