@@ -13,6 +13,7 @@
 #include <unistd.h>
 #endif
 
+// NULL: the message goes to stderr. Atomic, because any thread may abort while another one sets it.
 static _Atomic(ggml_abort_callback_t) abort_callback;
 
 ggml_abort_callback_t ggml_set_abort_callback(ggml_abort_callback_t callback) {
@@ -30,6 +31,7 @@ static void print_backtrace(void) {
 void ggml_abort(const char *file, int line, const char *fmt, ...) {
     char message[2048];
     va_list args;
+    // What the program printed before comes before the message, also where both go to one file.
     fflush(stdout);
     const int prefix = snprintf(message, sizeof(message), "%s:%d: ", file, line);
     if (prefix > 0 && (size_t)prefix < sizeof(message)) {

@@ -20,7 +20,10 @@ struct arena_block {
 
 void *arena_alloc(struct arena *arena, size_t size) {
     const size_t unit = alignof(max_align_t);
+    // Rounding up below must not wrap around.
     if (size > SIZE_MAX / 2) return NULL;
+    // Every size is a multiple of the strictest alignment, so that the next object starts aligned
+    // as well.
     size = (size + unit - 1) / unit * unit;
 
     struct arena_block *block = arena->blocks;
@@ -43,6 +46,8 @@ char *arena_strdup(struct arena *arena, const char *text) {
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
+// O(blocks of `from`): its list is put in front of that of `to`, whose current block is no longer
+// allocated from.
 void arena_take(struct arena *to, struct arena *from) {
     struct arena_block **end = &from->blocks;
     while (*end)

@@ -35,6 +35,9 @@ static void start_serial(void) {
     atomic_store(&next_serial, start);
 }
 
+// Writes the name to open the file by: the folder, a serial number of this load as SERIAL_BITS
+// steps, steps that pad it to the length of `path`, and the descriptor. false if that exceeds
+// PATH_MAX.
 static bool name_of(intptr_t file, const char *path, char out_name[PATH_MAX]) {
     const size_t wanted = strlen(path);
     if (wanted + MIN_NAME + SUFFIX_SIZE > PATH_MAX) return false;
@@ -46,6 +49,7 @@ static bool name_of(intptr_t file, const char *path, char out_name[PATH_MAX]) {
         if (!(serial & 1)) out_name[used++] = '.';
         out_name[used++] = '/';
     }
+    // Room for `path`, which put_path() writes over the name.
     while (used < wanted) {
         out_name[used++] = '.';
         out_name[used++] = '/';
@@ -58,14 +62,16 @@ bool dl_can_open_file(intptr_t file, const char *path) {
     char name[PATH_MAX];
     struct stat by_name, by_file;
     if (ggml_fault(GGML_FAULT_STAT) || !name_of(file, path, name)) return false;
+    // The padded name has to lead to the same file: /proc may be missing or restricted.
     return stat(name, &by_name) == 0 && fstat((int)file, &by_file) == 0 &&
            by_name.st_dev == by_file.st_dev && by_name.st_ino == by_file.st_ino;
 }
 
+// Replaces the name in the linker's own record, in place: dladdr() and debuggers read it there.
 static void put_path(void *handle, const char *name, const char *path) {
     struct link_map *map = NULL;
     if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || !map || !map->l_name) return;
-    // Under another name it was mapped before, by somebody else.
+    // The linker returned a library that it had mapped before, by another name: that name stays.
     if (strcmp(map->l_name, name) == 0) memcpy(map->l_name, path, strlen(path) + 1);
 }
 

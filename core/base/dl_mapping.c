@@ -26,6 +26,7 @@ struct mapping {
     unsigned long long inode;
 };
 
+// Takes over device and inode if the line of /proc/self/maps is the mapping that holds the address.
 static void take_line(const char *line, struct mapping *mapping) {
     unsigned long long start, end, inode;
     unsigned device_major, device_minor;
@@ -40,6 +41,7 @@ static void take_line(const char *line, struct mapping *mapping) {
     mapping->inode = inode;
 }
 
+// Looks up both addresses in one pass; stops as soon as both are found.
 static enum ggml_host_status find_mappings(struct mapping *a, struct mapping *b) {
     char *line = NULL;
     size_t size = 0;
@@ -63,6 +65,7 @@ static enum ggml_host_status different(const char *path) {
 enum ggml_host_status dl_check_mapping(struct dl_library *library, intptr_t file,
                                        const char *path) {
     struct link_map *map = NULL;
+    // l_ld is the library's dynamic section: an address that is certainly inside its mapping.
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || !map || !map->l_ld) return GGML_HOST_OK;
     void *page = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, (int)file, 0);
     if (page == MAP_FAILED) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Opening libraries by dlopen(), and where this program lies.
+// Opening libraries by dlopen(), and finding the directory of the running program.
 #ifndef _WIN32
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -44,6 +44,7 @@ static bool keep_directory(char *path) {
     return true;
 }
 
+// Resolves symbolic links first: plugins are looked for beside the real file.
 static bool resolve_directory(const char *file, char *out_path, size_t size) {
     char *real = realpath(file, NULL);
     const bool fits = real && strlen(real) < size;
@@ -98,7 +99,10 @@ bool dl_module_dir(const void *address, char *out_path, size_t size) {
 #endif
     memset(&info, 0, sizeof(info));
     if (dladdr((void *)(uintptr_t)address, &info) == 0 || !info.dli_fname) return false;
+    // A name without a slash is argv[0] of the executable, which glibc records for it.
     if (!strchr(info.dli_fname, '/')) return dl_executable_dir(out_path, size);
+    // Without /proc a relative name can't be resolved any more: the working directory may have
+    // changed.
     return info.dli_fname[0] == '/' && resolve_directory(info.dli_fname, out_path, size);
 }
 #endif

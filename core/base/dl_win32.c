@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Opening libraries by LoadLibraryEx(), and where this program lies.
+// Opening libraries by LoadLibraryEx(), and finding the directory of the running program.
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
@@ -67,6 +67,7 @@ enum ggml_host_status dl_check_mapping(struct dl_library *library, intptr_t file
 void *dl_symbol(struct dl_library *library, const char *name) {
     FARPROC address = GetProcAddress((HMODULE)library, name);
     void *symbol;
+    // A function's address becomes a data pointer: a cast is not ISO C.
     memcpy(&symbol, &address, sizeof(symbol));
     return symbol;
 }
@@ -75,6 +76,7 @@ void dl_close(struct dl_library *library) {
     if (library) FreeLibrary((HMODULE)library);
 }
 
+// Directory of the module's file in UTF-8; false if the name is longer than WIN32_PATH_MAX.
 static bool directory_of(HMODULE module, char *out_path, size_t size) {
     bool known = false;
     wchar_t *wide = ggml_mem_alloc(WIN32_PATH_MAX * sizeof(*wide));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads the environment, which whoever starts a process with more rights than its caller's
-// controls (AT_SECURE, issetugid()): there every variable reads as not set. So does one that is
-// empty.
+// Reads the environment. In a process with more rights than its caller (AT_SECURE, issetugid())
+// every variable reads as not set, because the caller controls them. An empty one reads as not set
+// too.
 #if defined(__linux__)
 #define _GNU_SOURCE
 #endif
@@ -23,6 +23,7 @@ static const char *const names[GGML_ENV_COUNT] = {
 #include "base/env_list.inl"
 };
 
+// Set by tests only.
 static bool assume_privileged;
 
 #ifndef _WIN32
@@ -49,6 +50,7 @@ bool ggml_env_privileged(void) {
 
 const char *ggml_env(enum ggml_env variable) {
     if (ggml_env_privileged()) return NULL;
+    // Empty counts as unset: shells have no handy way to unset a variable for one command.
     const char *value = env_read(variable, names[variable]);
     return value && value[0] != '\0' ? value : NULL;
 }
@@ -59,6 +61,7 @@ const char *ggml_env_of_plugin(const char *name) {
     return value && value[0] != '\0' ? value : NULL;
 }
 
+// O(variables): a plugin asks a few times, while it is initialised.
 const char *ggml_env_by_name(const char *name) {
     if (strncmp(name, "GGML_", strlen("GGML_")) != 0) return NULL;
     for (int i = 0; i < GGML_ENV_COUNT; ++i) {

@@ -12,7 +12,8 @@
 #include "base/mem.h"
 #include "base/win32.h"
 
-// Values that were returned once are kept: somebody may still read them.
+// Values are never freed: a caller may still read the pointer that it got earlier. Equal values are
+// stored once, so that the list grows only with changes.
 struct value {
     struct value *older;
     char text[];
@@ -40,6 +41,7 @@ static struct value *find(enum ggml_env variable, const char *text) {
     return value;
 }
 
+// Returns the stored value of the same text, or stores `fresh`. Takes ownership of `fresh`.
 static const char *keep(enum ggml_env variable, struct value *fresh) {
     pthread_mutex_lock(&lock);
     struct value *value = find(variable, fresh->text);

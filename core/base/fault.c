@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+// Not atomic: tests set it before they start threads.
 static bool (*fault_hook)(enum ggml_fault_point point, void *context);
 static void *fault_context;
 

@@ -15,6 +15,7 @@ static void take_all(void) {
         pthread_mutex_lock(locks[i]);
 }
 
+// In reverse order, as locks are released.
 static void release_all(void) {
     for (int i = n_locks - 1; i >= 0; --i)
         pthread_mutex_unlock(locks[i]);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Locks that are held for moments only and must not be held by nobody for ever in a child: fork()
-// copies one thread, and what the others held stays locked.
+// Locks that are held for moments only. fork() copies only the calling thread: a lock that another
+// thread holds at that moment would stay locked in the child for ever.
 #ifndef GGML_BASE_FORK_LOCK_H
 #define GGML_BASE_FORK_LOCK_H
 
 #ifdef __linux__
 #include <pthread.h>
 
-// fork() waits for the lock and lets go of it on both sides. Whoever holds it takes none of the
-// others, and forks not. [init]
+// fork() acquires the lock before and releases it in the parent and in the child. A thread that
+// holds it acquires none of the others and doesn't call fork(). [init]
 void fork_lock_add(pthread_mutex_t *lock);
 
 #define FORK_LOCK(lock)                                                                            \

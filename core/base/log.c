@@ -29,12 +29,14 @@ void ggml_log_set(ggml_log_callback callback, void *user_data) {
 
 void ggml_log_get(ggml_log_callback *callback, void **user_data) {
     pthread_mutex_lock(&log_lock);
+    // The default is returned as a function too, so that a caller can restore it.
     if (callback) *callback = log_callback ? log_callback : log_to_stderr;
     if (user_data) *user_data = log_user_data;
     pthread_mutex_unlock(&log_lock);
 }
 
 void ggml_log_internal(enum ggml_log_level level, const char *format, ...) {
+    // Nearly every message fits: nothing is allocated for it.
     char small[512];
     ggml_log_callback callback;
     void *user_data;
@@ -52,6 +54,8 @@ void ggml_log_internal(enum ggml_log_level level, const char *format, ...) {
         vsnprintf(large, (size_t)length + 1, format, args);
         va_end(args);
     }
+    // Outside the lock: the callback may log or set another callback. Without memory the message is
+    // cut.
     callback(level, large ? large : small, user_data);
     ggml_mem_free(large);
 }

@@ -42,6 +42,7 @@ char *ggml_mem_strdup(const char *text) {
 }
 
 void *ggml_mem_aligned_alloc(size_t alignment, size_t size) {
+    // Some C libraries' posix_memalign() would wrap around.
     if (refused() || size > SIZE_MAX - alignment) return NULL;
 #ifdef _WIN32
     return _aligned_malloc(size, alignment);

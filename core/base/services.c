@@ -20,6 +20,7 @@ enum ggml_host_status ggml_fail(enum ggml_host_status status, const char *format
 }
 
 void *ggml_aligned_malloc(size_t size) {
+    // 64 bytes: a cache line, and the largest vector register.
     void *memory = ggml_mem_aligned_alloc(64, size > 0 ? size : 1);
     if (!memory) ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu aligned bytes", size);
     return memory;

@@ -18,6 +18,7 @@ static const uint32_t round_constants[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
+// ROTR of the standard. n is 1 to 31, so that no shift has the width of the type.
 static uint32_t rotate(uint32_t x, unsigned n) {
     return x >> n | x << (32 - n);
 }
@@ -31,6 +32,7 @@ static void store_be32(uint8_t *out_bytes, uint32_t value) {
         out_bytes[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
+// The message schedule: 16 words of the block, the rest by the recurrence of section 6.2.2.
 static void expand(uint32_t schedule[64], const uint8_t *block) {
     for (int t = 0; t < 16; ++t)
         schedule[t] = load_be32(block + 4 * t);
@@ -43,6 +45,7 @@ static void expand(uint32_t schedule[64], const uint8_t *block) {
     }
 }
 
+// Folds one block into the state: 64 rounds.
 static void compress(uint32_t state[8], const uint8_t *block) {
     uint32_t schedule[64];
     uint32_t v[8]; // the standard's a to h
@@ -64,6 +67,7 @@ static void compress(uint32_t state[8], const uint8_t *block) {
 }
 
 void ggml_sha256_init(struct ggml_sha256 *sum) {
+    // First 32 bits of the fractional parts of the square roots of the first 8 primes.
     // The same of the square roots of the first 8 primes.
     static const uint32_t first_state[8] = {
         0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -87,11 +91,15 @@ void ggml_sha256_update(struct ggml_sha256 *sum, const void *data, size_t size) 
     }
 }
 
+// Pads with a 1 bit and zeros to 8 bytes below a whole block, then appends the length in bits,
+// big-endian.
 void ggml_sha256_final(struct ggml_sha256 *sum, uint8_t out_digest[GGML_SHA256_SIZE]) {
     static const uint8_t padding[GGML_SHA256_BLOCK_SIZE] = {0x80};
     enum { LENGTH_SIZE = 8, LENGTH_AT = GGML_SHA256_BLOCK_SIZE - LENGTH_SIZE };
     const uint64_t bits = sum->length * 8;
     const size_t filled = (size_t)(sum->length % GGML_SHA256_BLOCK_SIZE);
+    // Padding takes at least one byte: where the length no longer fits, it goes into a block of its
+    // own.
     const size_t end = filled < LENGTH_AT ? LENGTH_AT : LENGTH_AT + GGML_SHA256_BLOCK_SIZE;
     uint8_t length[LENGTH_SIZE];
     store_be32(length, (uint32_t)(bits >> 32));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The last error is one struct per thread that each failure overwrites: nothing is allocated, so
-// that running out of memory can be told too.
+// The last error is one struct per thread, which each failure overwrites. Nothing is allocated, so
+// that running out of memory can be reported as well.
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -8,7 +8,8 @@
 #include <string.h>
 
 static _Thread_local struct ggml_saved_error last_error;
-static _Thread_local unsigned long fail_count;
+static _Thread_local unsigned long fail_count; // never reset; a caller compares two values
+// the note of ggml_fail_note(); its status is OK without one
 static _Thread_local struct ggml_saved_error noted;
 
 // Messages quote names out of files and plugins, and end on terminals: what a terminal would take
@@ -29,12 +30,14 @@ enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *form
     fail_count++;
     last_error.status = status;
     memcpy(last_error.text, text, sizeof(text));
+    // A note explains only the failure that follows it directly.
     noted.status = GGML_HOST_OK;
     return status;
 }
 
 void ggml_fail_note(enum ggml_host_status status, const char *format, ...) {
     va_list args;
+    // No disarm() here: ggml_fail() does it when the note is recorded.
     va_start(args, format);
     vsnprintf(noted.text, sizeof(noted.text), format, args);
     va_end(args);

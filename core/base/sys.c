@@ -30,6 +30,7 @@ int64_t ggml_time_ms(void) {
     return ggml_time_us() / 1000;
 }
 
+// Cycles of clock(): processor time of the process, not of the machine's cycle counter.
 int64_t ggml_cycles(void) {
     return clock();
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Numbers of tensors by address. A slot holds nothing but the number: the address is compared in
-// the numbered things themselves, whose neighbours are needed anyway. Tensors that were made one
-// after the other lie side by side in the table too, so that walking a graph in order walks the
-// table in order.
+// Hash table from tensors to their numbers. A slot holds only the number: the address is compared
+// in the numbered structs, which are read next anyway. Tensors made one after the other have
+// neighbouring slots, so that walking a graph in order walks the table in order.
 #ifndef GGML_BASE_TENSOR_INDEX_H
 #define GGML_BASE_TENSOR_INDEX_H
 
@@ -20,7 +19,8 @@ struct tensor_index {
     size_t count;
 };
 
-// What is numbered: structs of `stride` bytes that begin with a pointer to their tensor.
+// The numbered structs: an array of elements of `stride` bytes that begin with a pointer to their
+// tensor.
 struct tensor_list {
     const void *first;
     size_t stride;
@@ -38,14 +38,16 @@ static inline const struct ggml_tensor *tensor_list_at(struct tensor_list list, 
     return *(struct ggml_tensor *const *)(const void *)numbered;
 }
 
+// First slot that is tried.
 static inline int32_t *tensor_index_home(const struct tensor_index *index,
                                          const struct ggml_tensor *tensor) {
     // A tensor is larger than 256 bytes.
     return &index->slots[((uintptr_t)tensor >> 8) & index->mask];
 }
 
-// Slot of the tensor, or the free one where it belongs. Where two regions of memory share homes the
-// second probe and later ones scatter. There must be room.
+// Slot of the tensor, or the free slot where it would be entered. If another tensor has the first
+// slot, the search goes on in steps that depend on the whole address (double hashing; the step is
+// odd, so that it reaches every slot of a power of two). There must be a free slot.
 static inline int32_t *tensor_index_find(const struct tensor_index *index, struct tensor_list list,
                                          const struct ggml_tensor *tensor) {
     int32_t *slot = tensor_index_home(index, tensor);
@@ -57,7 +59,8 @@ static inline int32_t *tensor_index_find(const struct tensor_index *index, struc
     return slot;
 }
 
-// Number of the tensor, or -1, for where it is nearly always there. There must be room.
+// Number of the tensor, or -1. Laid out for callers that nearly always find it in its first slot.
+// There must be a free slot.
 static inline int32_t tensor_index_at(const struct tensor_index *index, struct tensor_list list,
                                       const struct ggml_tensor *tensor) {
     const int32_t id = *tensor_index_home(index, tensor);

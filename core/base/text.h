@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// UTF-8 and ASCII: validation, and comparison without regard to case.
+// UTF-8 and ASCII: validation and case-insensitive comparison.
 #ifndef GGML_BASE_TEXT_H
 #define GGML_BASE_TEXT_H
 

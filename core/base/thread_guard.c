@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A list of the calls in progress, under one lock: a call that finds one of another thread with
-// the same object fails with BUSY.
+// A list of the calls in progress, under one lock. A call fails with BUSY if another thread is
+// inside a call on the same object. O(calls in progress); only in builds that check threads.
 #include "base/thread_guard.h"
 
 #include "base/fork_lock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Malformed UTF-8 converts to nothing instead of to replacement characters, so that no other
-// file is opened than the one that was named.
+// Malformed UTF-8 fails to convert instead of getting replacement characters: otherwise another
+// file than the named one could be opened.
 #ifdef _WIN32
 #include "base/win32.h"
 
@@ -33,12 +33,15 @@ const char *win32_message(unsigned long code, char out_text[WIN32_MESSAGE_SIZE])
     char text[WIN32_MESSAGE_SIZE] = "";
     const DWORD flags =
         FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS | FORMAT_MESSAGE_MAX_WIDTH_MASK;
+    // A quarter of the size: a UTF-16 unit becomes at most 3 bytes of UTF-8.
     DWORD n = FormatMessageW(flags, NULL, code, 0, wide, WIN32_MESSAGE_SIZE / 4, NULL);
+    // Without the final full stop and line break.
     while (n > 0 && (wide[n - 1] <= L' ' || wide[n - 1] == L'.'))
         --n;
     const int length =
         WideCharToMultiByte(CP_UTF8, 0, wide, (int)n, text, WIN32_MESSAGE_SIZE - 1, NULL, NULL);
     text[length > 0 ? length : 0] = '\0';
+    // At most 200 bytes of it: the code has to fit after it.
     snprintf(out_text, WIN32_MESSAGE_SIZE, "%.200s%serror %lu%s", text, *text ? " (" : "", code,
              *text ? ")" : "");
     return out_text;

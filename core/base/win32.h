@@ -13,7 +13,8 @@ enum { WIN32_MESSAGE_SIZE = 256, WIN32_PATH_MAX = 32768 };
 wchar_t *win32_wide(const char *text, size_t n_more);
 // The same as a path for the system's calls: with backslashes. [any-thread]
 wchar_t *win32_wide_path(const char *path, size_t n_more);
-// What the system says of an error code, in UTF-8 and one line, with the code. Returns out_text.
+// The system's message for an error code, in UTF-8 and on one line, with the code. Returns
+// out_text.
 // [any-thread]
 const char *win32_message(unsigned long code, char out_text[WIN32_MESSAGE_SIZE]);
 

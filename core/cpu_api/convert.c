@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Conversions of rows between F32, F16, BF16 and I32.
+// ggml's names for conversions of rows between F32, F16, BF16 and I32. They are computed here,
+// without the plugin.
 #include "ggml-cpu.h"
 #include "ggml-impl.h"
 
 void ggml_cpu_fp32_to_fp32(const float *x, float *y, int64_t n) {
+    // memmove: in ggml x and y may be the same row.
     if (n > 0) memmove(y, x, (size_t)n * sizeof(float));
 }
 
@@ -11,6 +13,8 @@ void ggml_cpu_fp32_to_fp32(const float *x, float *y, int64_t n) {
 void ggml_cpu_fp32_to_i32(const float *x, int32_t *y, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
         const float v = x[i];
+        // 2147483648.0f is 2^31, the smallest float above INT32_MAX. All floats below it, down to
+        // -2^31, fit.
         y[i] = v >= 2147483648.0f    ? INT32_MAX
                : v <= -2147483648.0f ? INT32_MIN
                : v == v              ? (int32_t)v

@@ -3,6 +3,7 @@
 #include "cpu_api/find.h"
 #include "ggml-plugin.h"
 
+// Features of another machine's instruction set are absent without asking the plugin.
 static int has(const char *function, enum ggml_machine machine, enum ggml_cpu_feature feature) {
     const struct ggml_cpu_api *api = machine == GGML_MACHINE_HERE ? cpu_api_find(function) : NULL;
     return api && (api->features() & GGML_CPU_BIT(feature)) != 0;

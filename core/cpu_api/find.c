@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The CPU plugin offers its functions by a table that is asked for by name (GGML_CPU_API_PROC):
-// the first CPU device that has it is the one, be its plugin built in or loaded.
+// The CPU plugin publishes its functions as a table under the name GGML_CPU_API_PROC. The first CPU
+// device that returns it is used, whether its plugin is built in or loaded.
 #include "cpu_api/find.h"
 
 #include "base/status.h"
@@ -10,6 +10,7 @@ const struct ggml_cpu_api *cpu_api_of(ggml_backend_dev_t device) {
     return reg ? ggml_backend_reg_get_proc_address(reg, GGML_CPU_API_PROC) : NULL;
 }
 
+// First CPU device with this table of functions; NULL: with any.
 static ggml_backend_dev_t find_device(const struct ggml_cpu_api *api) {
     const size_t count = ggml_backend_dev_count();
     for (size_t i = 0; i < count; ++i) {
@@ -27,6 +28,7 @@ ggml_backend_dev_t cpu_api_device_of(const struct ggml_cpu_api *api) {
 
 ggml_backend_dev_t cpu_api_device(const char *function) {
     ggml_backend_dev_t device = find_device(NULL);
+    // Programs that never load plugins expect the CPU to be there, as in ggml.
     if (device) return device;
     size_t loaded = 0;
     ggml_plugin_load_all(NULL, &loaded);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Questions of ggml-cpu.h about instruction sets.
+// Queries of ggml-cpu.h for instruction sets.
 //
 // CPU_HAS_ROW(function, machine, FEATURE)   a feature of abi/cpu_feature_list.inl
 // CPU_HAS_NOT_ROW(function)                 one that no kernel employs

@@ -6,7 +6,7 @@
 #include "ggml-impl.h"
 #include "tensor/error_tensor.h"
 
-// Why the elements of a tensor can't be reached, or NULL.
+// Reason why the elements of a tensor can't be accessed, or NULL.
 static const char *obstacle(const struct ggml_tensor *tensor) {
     if (!tensor) return "the tensor is NULL";
     switch (tensor->type) {
@@ -48,6 +48,8 @@ static void *element_at(const struct ggml_tensor *tensor, const int64_t *index,
     return (char *)tensor->data + offset;
 }
 
+// As element_at(), by the element's position in row-major order. Divides for every call: these
+// functions are for single values, not for loops over large tensors.
 static void *element_flat(const struct ggml_tensor *tensor, int64_t i, const char *function) {
     if (!is_reachable(tensor, function)) return NULL;
     if (i < 0 || i >= ggml_nelements(tensor)) {
@@ -69,7 +71,8 @@ static int32_t to_i32(float value) {
     return result;
 }
 
-// A whole number or a fraction; whichever the type holds is exact.
+// Number read from or written to an element. Both fields are set, so that the one the type needs is
+// exact: an int32 above 2^24 has no exact float.
 struct value {
     float f;
     int32_t i;
@@ -95,7 +98,7 @@ static struct value read_element(enum ggml_type type, const void *element) {
     }
 }
 
-// Integers of fewer than 32 bits keep the low bits.
+// I8 and I16 keep the low bits, as a C conversion does.
 static void write_element(enum ggml_type type, void *element, struct value value) {
     switch (type) {
     case GGML_TYPE_I8: *(int8_t *)element = (int8_t)value.i; break;

@@ -6,6 +6,7 @@
 #include "cpu_api/find.h"
 #include "ggml-backend-impl.h"
 
+// GUID of ggml's CPU backend, which programs compare with.
 static ggml_guid cpu_guid = {0xaa, 0x67, 0xc7, 0x43, 0x96, 0xe6, 0xa3, 0x8a,
                              0xe3, 0xaf, 0xea, 0x92, 0x36, 0xbc, 0xfc, 0x89};
 
@@ -27,7 +28,7 @@ bool ggml_backend_is_cpu(ggml_backend_t backend) {
     return backend && ggml_guid_matches(ggml_backend_guid(backend), &cpu_guid);
 }
 
-// A function of the stream's own backend, or NULL after telling why `function` fails.
+// A function of the stream's own backend, or NULL after recording why `function` fails.
 static void *stream_function(ggml_backend_t backend, const char *function, const char *name) {
     if (!ggml_backend_is_cpu(backend)) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the stream is %s; ggml_backend_is_cpu() tells",
@@ -42,6 +43,7 @@ static void *stream_function(ggml_backend_t backend, const char *function, const
 
 void ggml_backend_cpu_set_n_threads(ggml_backend_t backend_cpu, int n_threads) {
     void *address = stream_function(backend_cpu, __func__, "ggml_backend_set_n_threads");
+    // By way of an integer: ISO C has no conversion between data and function pointers.
     if (address) ((void (*)(ggml_backend_t, int))(uintptr_t)address)(backend_cpu, n_threads);
 }
 
@@ -49,6 +51,8 @@ void ggml_backend_cpu_set_threadpool(ggml_backend_t backend_cpu, ggml_threadpool
     void *address = stream_function(backend_cpu, __func__, "ggml_backend_cpu_set_threadpool");
     if (!address) return;
     const struct ggml_threadpool_head *head = (const void *)threadpool;
+    // Workers of a pool run code of the plugin that made it; that plugin may differ from the
+    // stream's when two are loaded.
     if (head && head->api != cpu_api_of(ggml_backend_get_device(backend_cpu))) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
                   "%s: the pool was made by another CPU plugin than the stream", __func__);

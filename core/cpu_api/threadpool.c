@@ -13,7 +13,10 @@ void ggml_threadpool_params_init(struct ggml_threadpool_params *p, int n_threads
         return;
     }
     *p = (struct ggml_threadpool_params){
-        .n_threads = n_threads, .prio = GGML_SCHED_PRIO_NORMAL, .poll = 50};
+        // poll: per cent of the time that idle workers spin before they sleep, ggml's default.
+        .n_threads = n_threads,
+        .prio = GGML_SCHED_PRIO_NORMAL,
+        .poll = 50};
 }
 
 struct ggml_threadpool_params ggml_threadpool_params_default(int n_threads) {
@@ -24,12 +27,14 @@ struct ggml_threadpool_params ggml_threadpool_params_default(int n_threads) {
 
 bool ggml_threadpool_params_match(const struct ggml_threadpool_params *p0,
                                   const struct ggml_threadpool_params *p1) {
+    // Member by member: padding bytes are undefined.
     if (!p0 || !p1) return p0 == p1;
     return p0->n_threads == p1->n_threads && p0->prio == p1->prio && p0->poll == p1->poll &&
            p0->strict_cpu == p1->strict_cpu &&
            memcmp(p0->cpumask, p1->cpumask, sizeof(p0->cpumask)) == 0;
 }
 
+// Every pool begins with a head that names its plugin's functions.
 static const struct ggml_cpu_api *api_of_pool(struct ggml_threadpool *pool) {
     return ((const struct ggml_threadpool_head *)(const void *)pool)->api;
 }
@@ -49,6 +54,7 @@ struct ggml_threadpool *ggml_threadpool_new(struct ggml_threadpool_params *param
 
 void ggml_threadpool_free(struct ggml_threadpool *threadpool) {
     if (!threadpool) return;
+    // Found before the pool is freed, since the head is part of it.
     const ggml_backend_dev_t device = cpu_api_device_of(api_of_pool(threadpool));
     api_of_pool(threadpool)->threadpool_free(threadpool);
     host_live_remove(device);

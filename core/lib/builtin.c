@@ -15,6 +15,7 @@ static const struct builtin_plugin builtins[] = {
 };
 
 const struct builtin_plugin *builtin_plugins(size_t *out_count) {
+    // The list ends with an empty row, so that it is valid C without plugins too.
     *out_count = sizeof(builtins) / sizeof(builtins[0]) - 1;
     return builtins;
 }

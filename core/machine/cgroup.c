@@ -16,7 +16,7 @@ enum { LINE_SIZE = 4096, PATH_SIZE = 3 * LINE_SIZE, TEXT_LIMIT = 1 << 20 };
 
 // --- text
 
-// Copies the next line and moves on; lines that do not fit come out empty. False at the end.
+// Copies the next line and advances; a line that doesn't fit is returned empty. false at the end.
 static bool next_line(const char **text, char out_line[LINE_SIZE]) {
     out_line[0] = '\0';
     if (!*text || **text == '\0') return false;
@@ -30,6 +30,7 @@ static bool next_line(const char **text, char out_line[LINE_SIZE]) {
     return true;
 }
 
+// Whether a comma-separated list has the item.
 static bool list_has(const char *list, const char *item) {
     const size_t length = strlen(item);
     while (list) {
@@ -54,6 +55,7 @@ static void unescape(char *text) {
 }
 
 // Whole file, at most TEXT_LIMIT bytes, freed by the caller; NULL on failure.
+// A file larger than the limit is cut: files of /proc report no size.
 static char *read_text(const char *path) {
     size_t used = 0;
     FILE *file = ggml_fault(GGML_FAULT_OPEN) ? NULL : fopen(path, "rb");
@@ -64,12 +66,13 @@ static char *read_text(const char *path) {
     return text;
 }
 
-// --- where the group lies
+// --- location of the group
 
 // Path of the process's group in the hierarchy that limits CPU time.
 static bool find_group(const char *self_cgroup, bool v2, char out_path[LINE_SIZE]) {
     char line[LINE_SIZE];
     while (next_line(&self_cgroup, line)) {
+        // A line is "hierarchy:controllers:path". Version 2 is hierarchy 0 without controllers.
         char *controllers = strchr(line, ':');
         char *path = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!path) continue;
@@ -100,6 +103,8 @@ static size_t split_fields(char *line, char **out_fields, size_t capacity) {
     return count;
 }
 
+// Parses a line of mountinfo: fixed fields, then optional ones up to "-", then type, source and
+// options. false if it is another file system.
 static bool parse_mount(char *line, bool v2, struct cgroup_mount *out_mount) {
     enum { MAX_FIELDS = 24, FIELD_ROOT = 3, FIELD_POINT = 4, FIELD_OPTIONAL = 6 };
     char *fields[MAX_FIELDS];
@@ -119,6 +124,7 @@ static bool parse_mount(char *line, bool v2, struct cgroup_mount *out_mount) {
     return true;
 }
 
+// Falls back to the usual mount points, so that a hidden mountinfo only costs accuracy.
 static void find_mount(const char *mountinfo, bool v2, struct cgroup_mount *out_mount) {
     char line[LINE_SIZE];
     while (next_line(&mountinfo, line)) {
@@ -128,10 +134,11 @@ static void find_mount(const char *mountinfo, bool v2, struct cgroup_mount *out_
     strcpy(out_mount->point, v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu");
 }
 
-// The group's path below the mount point: "" for the mount point itself, also when the group lies
-// outside what is mounted.
+// The group's path below the mount point; "" is the mount point itself, which is also used for a
+// group outside the mounted part of the hierarchy.
 static const char *below_mount(const char *group, const char *mount_root) {
     const size_t length = strlen(mount_root);
+    // A path with ".." is a group outside this process's cgroup namespace.
     if (strstr(group, "/..") || strcmp(group, "/") == 0) return "";
     if (strcmp(mount_root, "/") == 0) return group;
     if (strncmp(group, mount_root, length) != 0) return "";
@@ -152,15 +159,18 @@ static bool read_words(const char *dir, const char *name, char *out_text, size_t
     return n > 0;
 }
 
+// CPUs of a quota and period in microseconds; 0 without a limit. Version 1 writes -1 for none.
 static double ratio(double quota, double period) {
     return quota > 0 && period > 0 ? quota / period : 0;
 }
 
+// CPUs' worth of time that this one group may use; 0: no limit.
 static double limit_of(const char *dir, bool v2) {
     char text[128];
     char *end;
     if (v2) {
         if (!read_words(dir, "cpu.max", text, sizeof(text))) return 0;
+        // cpu.max is "QUOTA PERIOD", or "max PERIOD" without a limit: "max" doesn't parse.
         const double quota = strtod(text, &end);
         return end == text ? 0 : ratio(quota, strtod(end, NULL));
     }
@@ -170,12 +180,14 @@ static double limit_of(const char *dir, bool v2) {
     return ratio(quota, strtod(text, NULL));
 }
 
+// The smaller of two limits, where 0 means none.
 static double tighter(double a, double b) {
     if (a <= 0) return b;
     return b > 0 && b < a ? b : a;
 }
 
-// From the group up to the mount point.
+// The smallest limit of the group and its ancestors up to the mount point: the kernel enforces each
+// of them.
 static double limit_of_ancestry(const struct cgroup_view *view, bool v2) {
     char group[LINE_SIZE];
     char dir[PATH_SIZE];
@@ -189,6 +201,8 @@ static double limit_of_ancestry(const struct cgroup_view *view, bool v2) {
     memcpy(dir + top, below, strlen(below) + 1);
     for (;;) {
         limit = tighter(limit, limit_of(dir, v2));
+        // The part below the mount is cut component by component; what is left without a slash is
+        // the mount point, read already.
         char *slash = strrchr(dir + top, '/');
         if (!slash) return limit;
         *slash = '\0';
@@ -197,6 +211,7 @@ static double limit_of_ancestry(const struct cgroup_view *view, bool v2) {
 
 double cgroup_cpu_limit(const struct cgroup_view *view) {
     if (!view->self_cgroup) return 0;
+    // Both versions may be mounted at once, the controller in only one of them.
     return tighter(limit_of_ancestry(view, false), limit_of_ancestry(view, true));
 }
 

@@ -3,7 +3,7 @@
 #ifndef GGML_MACHINE_CGROUP_H
 #define GGML_MACHINE_CGROUP_H
 
-// What the kernel says, or a recording of it.
+// Input of the kernel, or a recording of it for tests.
 struct cgroup_view {
     const char *root;        // before every path: "" here, a directory when replayed
     const char *self_cgroup; // text of /proc/self/cgroup; NULL: none

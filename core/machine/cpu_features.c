@@ -14,6 +14,7 @@ enum {
     STATE_TILE = 0x60000,
 };
 
+// Registers of CPUID that hold the features' bits.
 enum cpuid_word {
     LEAF_1_ECX,
     LEAF_7_EBX,
@@ -24,11 +25,12 @@ enum cpuid_word {
     N_WORDS,
 };
 
-enum { BIT_OSXSAVE = 27 };
+enum { BIT_OSXSAVE = 27 }; // of leaf 1's ECX: XGETBV may be executed
 
 #define FEATURE(name) GGML_CPU_BIT(GGML_CPU_X86_64_##name)
 
-// A row counts only if its state is saved and the rows that it needs counted before.
+// A feature counts only if the operating system saves its registers and the features that it needs
+// are present. Rows are in an order where needed features come first.
 static const struct feature_row {
     uint64_t feature;
     enum cpuid_word word;
@@ -64,6 +66,7 @@ static const struct feature_row {
     {FEATURE(AMX_BF16), LEAF_7_EDX, 22, STATE_TILE, FEATURE(AMX_TILE)},
 };
 
+// Leaves that the processor doesn't have read as 0.
 static void read_words(const struct cpuid_source *source, uint32_t words[N_WORDS]) {
     memset(words, 0, N_WORDS * sizeof(words[0]));
     const uint32_t last = source->leaf(source->context, 0, 0).eax;
@@ -88,6 +91,8 @@ uint64_t cpu_features_from_cpuid(const struct cpuid_source *source) {
     read_words(source, words);
     const bool has_xcr0 = words[LEAF_1_ECX] >> BIT_OSXSAVE & 1;
     uint64_t saved = has_xcr0 ? source->xcr0(source->context) : 0;
+    // AMX needs a request per process; without support for that the tiles can't be used although
+    // XCR0 has them.
     if ((saved & STATE_TILE) == STATE_TILE && !source->amx_grantable(source->context)) {
         saved &= ~(uint64_t)STATE_TILE;
     }
@@ -100,6 +105,7 @@ uint64_t cpu_features_from_cpuid(const struct cpuid_source *source) {
     return features;
 }
 
+// Bit numbers of HWCAP_* and HWCAP2_* of Linux, which don't change.
 uint64_t cpu_features_from_hwcap(uint64_t hwcap, uint64_t hwcap2) {
     static const struct {
         unsigned bit;
@@ -127,6 +133,7 @@ static void detect(void) {
                                                 : cpu_features_here_other();
 }
 
+// Thread-safe; CPUID traps into the hypervisor in a virtual machine, some ten microseconds a leaf.
 uint64_t cpu_features_detect(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, detect);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which CPU features code may use here: the processor has them and the operating system saves their
-// registers. The decoders take recorded registers too, so that tests can replay other machines.
+// CPU features that code may use here: the processor has them, and the operating system saves their
+// registers. The decoders also take recorded registers, so that tests can replay other machines.
 #ifndef GGML_MACHINE_CPU_FEATURES_H
 #define GGML_MACHINE_CPU_FEATURES_H
 

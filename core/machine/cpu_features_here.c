@@ -26,6 +26,7 @@ static struct cpuid_registers here_leaf(const void *context, uint32_t leaf, uint
     return r;
 }
 
+// XCR0, by the instruction: the intrinsic needs a compiler flag for the whole file.
 static uint64_t here_xcr0(const void *context) {
     uint32_t low;
     uint32_t high;
@@ -63,6 +64,7 @@ uint64_t cpu_features_here_other(void) {
 }
 #elif defined(__aarch64__) && defined(__APPLE__)
 uint64_t cpu_features_here_other(void) {
+    // Features without a row are absent: macOS has no SVE outside of streaming mode.
     static const struct {
         const char *name;
         enum ggml_cpu_feature feature;

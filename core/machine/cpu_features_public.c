@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The public functions of ggml-host.h; apart from the rest, which is compiled into plugins as well.
+// The public functions of ggml-host.h. They are in a file of their own, because plugins are linked
+// with the rest.
 #include "ggml-host.h"
 #include "machine/cpu_features.h"
 

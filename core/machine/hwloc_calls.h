@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// hwloc where it is installed. It is not linked, so that a program which has this library needs
-// nothing else than the C library; what hwloc.h defines inline calls it directly and is not for
-// use here.
+// hwloc, where it is installed. It is opened at run time rather than linked, so that programs need
+// nothing but the C library. Functions that hwloc.h defines inline call it directly and must not be
+// used here.
 #ifndef GGML_MACHINE_HWLOC_CALLS_H
 #define GGML_MACHINE_HWLOC_CALLS_H
 

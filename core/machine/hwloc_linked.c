@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// In place of hwloc_open.c where the linker is told of hwloc: macOS, whose dynamic linker does not
-// look where package managers install.
+// Used in place of hwloc_open.c where hwloc is linked: on macOS, whose dynamic linker doesn't
+// search the folders of package managers.
 #include "machine/hwloc_calls.h"
 
 const struct hwloc_calls *hwloc_calls_open(void) {

@@ -26,8 +26,12 @@ const struct hwloc_calls *hwloc_calls_open(void) {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
         void *symbol = dl_symbol(library, rows[i].symbol);
         if (!symbol) goto fail;
+        // The members are function pointers of one size: a row's offset is where its address is
+        // stored.
         memcpy((char *)&calls + rows[i].offset, &symbol, sizeof(symbol));
     }
+    // The upper 16 bits are major and minor version; within one major version of the library's name
+    // the inline functions and structs of the headers must match as well.
     if (calls.get_api_version() >> 16 != HWLOC_API_VERSION >> 16) goto fail;
     return &calls;
 fail:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Discovers the machine once, on the first question, and bounds the number of threads by its
-// performance cores and the CPU quota. A failure is kept too: every question gets it.
+// Discovers the machine once, on the first call, and bounds the number of threads by its
+// performance cores and the CPU quota. A failure is kept, too: every later call returns it.
 #include "machine/topology.h"
 
 #include <pthread.h>
@@ -28,6 +28,8 @@ static enum ggml_host_status require(void) {
     return ggml_fail(here.status, "topology: the machine could not be discovered");
 }
 
+// Takes the smallest of performance cores and quota, at least 1; records which of them was
+// decisive. A quota of 2.9 CPUs gives 2 threads: a third one would make all wait.
 void topology_bound_threads(struct ggml_host_topology *facts, bool affinity_narrows, double quota) {
     facts->default_threads = facts->n_performance_cores;
     facts->default_threads_bound =
@@ -43,6 +45,7 @@ void topology_bound_threads(struct ggml_host_topology *facts, bool affinity_narr
 }
 
 enum ggml_host_status topology_get(struct ggml_host_topology *out) {
+    // Callers of older versions know a shorter struct. Everything after `size` is optional.
     const size_t smallest = offsetof(struct ggml_host_topology, n_packages);
     if (!out || out->size < smallest) {
         return ggml_fail(
@@ -60,6 +63,7 @@ enum ggml_host_status topology_get(struct ggml_host_topology *out) {
 
 // --- binding
 
+// count == 0 undoes a binding.
 enum ggml_host_status topology_bind_thread(uint32_t index, uint32_t count) {
     const enum ggml_host_status status = require();
     if (status != GGML_HOST_OK) return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The machine as hwloc sees it, where it is installed.
+// The machine as hwloc describes it, where it is installed.
 #define _DEFAULT_SOURCE
 #include <errno.h>
 #include <stdbool.h>
@@ -18,14 +18,14 @@
 static const struct hwloc_calls *hwloc;
 static hwloc_topology_t machine;
 static struct topology_view view;
-// hwloc reads a dozen variables of the environment and loads the plugins of a directory that one of
-// them names, in a privileged process too: there, it is not even mapped, nor where memory is short.
+// Without hwloc: in a privileged process, because hwloc reads a dozen variables of the environment
+// and loads plugins from a directory that one of them names; and where memory is short.
 static bool is_plain;
 
 // --- discovery
 
-// hwloc crashes, or never returns, where an allocation fails. So as much as it needs for a large
-// machine must be there. Not from malloc, which would take other sizes from the system afterwards.
+// hwloc crashes or hangs where an allocation fails, so that the memory it needs for a large machine
+// has to be available. Tested by mmap(): malloc() would change how it requests memory later.
 static bool has_memory(void) {
     enum { NEEDED = 32 << 20 };
     void *memory = mmap(NULL, NEEDED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -49,7 +49,10 @@ static hwloc_topology_t load(void) {
     if (!has_memory() || !has_system_files()) return NULL;
     hwloc = hwloc_calls_open();
     if (!hwloc || hwloc->topology_init(&topology) != 0) return NULL;
+    // Disallowed CPUs as well, to find out whether the affinity or a control group narrows the
+    // machine.
     hwloc->topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    // No PCI devices: discovering them takes most of the time.
     hwloc->topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
     if (hwloc->topology_load(topology) == 0) return topology;
     hwloc->topology_destroy(topology);
@@ -100,7 +103,7 @@ enum ggml_host_status topology_system_bind_worker(uint32_t index, uint32_t count
     return bind_to(topology_view_worker(&view, index, count));
 }
 
-// Sets the CPUs of the mask that control groups leave to this process.
+// Sets the CPUs of the mask that the control groups allow this process.
 static void set_mask(hwloc_bitmap_t set, const uint64_t *mask, size_t n_words) {
     const int last = hwloc->bitmap_last(hwloc->topology_get_allowed_cpuset(machine));
     for (int cpu = 0; cpu <= last && (size_t)cpu / 64 < n_words; ++cpu) {

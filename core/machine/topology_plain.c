@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads the affinity by sched_getaffinity() and cores, packages, caches and speeds of kinds of
-// cores from /sys. A core is known by the lowest of its CPUs that may be used. Fixed-size sets of
-// CPUs, so that nothing is allocated.
+// Reads the affinity by sched_getaffinity(); cores, packages, caches and speeds of cores from /sys.
+// A core is identified by its lowest CPU that may be used. Sets of CPUs have a fixed size, so that
+// nothing is allocated.
 #define _GNU_SOURCE
 #include "machine/topology_plain.h"
 
@@ -25,6 +25,7 @@ struct cpu_set {
     uint64_t words[TOPOLOGY_PLAIN_WORDS];
 };
 
+// Result of the last discovery.
 static struct {
     struct cpu_set allowed;
     struct cpu_set cores[2];        // first CPU of each core: performance cores, the others
@@ -56,7 +57,7 @@ static bool intersects(const struct cpu_set *a, const struct cpu_set *b) {
 
 // --- files of /sys
 
-// False if the file is not there or empty.
+// false if the file doesn't exist or is empty.
 static bool read_text(const char *path, char out_text[TEXT_SIZE]) {
     FILE *file = ggml_fault(GGML_FAULT_OPEN) ? NULL : fopen(path, "rb");
     const size_t n = file ? fread(out_text, 1, TEXT_SIZE - 1, file) : 0;
@@ -65,7 +66,7 @@ static bool read_text(const char *path, char out_text[TEXT_SIZE]) {
     return n > 0;
 }
 
-// Of a list like "0-3,8"; what is no list is empty.
+// Parses a list like "0-3,8"; a malformed text gives the set up to the error.
 static void parse_list(const char *text, struct cpu_set *out_set) {
     memset(out_set, 0, sizeof(*out_set));
     while (*text >= '0' && *text <= '9') {
@@ -89,16 +90,17 @@ static bool read_list(const char *path, struct cpu_set *out_set) {
     return true;
 }
 
-// -1 when unknown.
+// A number of a CPU's folder; -1 if it is missing.
 static long read_cpu_number(const char *root, unsigned cpu, const char *name) {
     char path[512], text[TEXT_SIZE];
     snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/cpu%u/%s", root, cpu, name);
     return read_text(path, text) ? strtol(text, NULL, 10) : -1;
 }
 
-// --- what follows
+// --- derived facts
 
-// How fast a CPU is compared with others of the machine; only the order counts.
+// Relative speed of a CPU; only the order counts. Intel's hybrid processors list their performance
+// cores, Arm gives each CPU a capacity; elsewhere all are equal.
 static long speed_of(const char *root, unsigned cpu, const struct cpu_set *fast_kind,
                      bool has_kinds) {
     if (has_kinds) return has(fast_kind, cpu);
@@ -116,13 +118,14 @@ static void measure_caches(const char *root, unsigned cpu, struct ggml_host_topo
         const long kib = read_cpu_number(root, cpu, name);
         snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/cpu%u/cache/index%u/type", root,
                  cpu, i);
+        // Sizes are written as "32K".
         if (level < 1 || kib <= 0 || !read_text(path, text) || text[0] == 'I') continue;
         uint64_t *const bytes[] = {&facts->l1d_bytes, &facts->l2_bytes, &facts->l3_bytes};
         if (level <= 3) *bytes[level - 1] = (uint64_t)kib << 10;
     }
 }
 
-// NUMA nodes that have a CPU which may be used; 1 where the system doesn't tell.
+// NUMA nodes with a CPU that may be used; 1 where the system doesn't report nodes.
 static uint32_t count_nodes(const char *root) {
     uint32_t n = 0;
     struct cpu_set online, set;
@@ -137,7 +140,7 @@ static uint32_t count_nodes(const char *root) {
     return n > 0 ? n : 1;
 }
 
-// The first CPU of a core that is in the set stands for it.
+// Lowest CPU of the core that is in the set; the CPU itself where siblings are unknown.
 static unsigned core_of(const char *root, unsigned cpu, const struct cpu_set *among) {
     char path[512];
     struct cpu_set siblings;
@@ -149,16 +152,16 @@ static unsigned core_of(const char *root, unsigned cpu, const struct cpu_set *am
     return cpu;
 }
 
-// Of a set of CPUs, which belong to the fastest kind among them, and the first of these.
+// Kinds of cores within a set of CPUs.
 struct kinds {
     struct cpu_set fast_kind;
     bool has_kinds;
-    long fastest;
-    unsigned representative;
+    long fastest;            // speed of the fastest kind
+    unsigned representative; // first CPU of it
 };
 
-// Finds the fastest kind of core on machines with several, by the kernel's list of performance
-// cores or by the CPUs' speeds, and a CPU of it whose caches stand for all.
+// Finds the fastest kind of cores, by the kernel's list of performance cores or by the CPUs'
+// speeds, and one CPU of it whose caches are reported.
 static void find_kinds(const char *root, const struct cpu_set *among, struct kinds *out_kinds) {
     char path[512];
     snprintf(path, sizeof(path), "%s/sys/devices/cpu_core/cpus", root);
@@ -207,6 +210,7 @@ static void find_cores(const char *root) {
         add(&packages, package > 0 && package < MAX_CPUS ? (unsigned)package : 0);
         const unsigned core = core_of(root, cpu, &machine.allowed);
         machine.core_of_cpu[cpu] = (uint16_t)core;
+        // Index 0: performance cores; 1: the others.
         if (core == cpu) add(&machine.cores[!is_fastest(root, cpu, &kinds)], cpu);
     }
     struct ggml_host_topology *facts = &machine.facts;
@@ -258,13 +262,14 @@ enum ggml_host_status topology_plain_bind_all(void) {
     return bind_to(&machine.allowed);
 }
 
-// As topology_view_worker: spread over the performance cores, then over all.
+// As topology_view_worker(): spreads few workers over the performance cores, more over all cores.
 static struct cpu_set worker(uint32_t index, uint32_t n_workers) {
     const uint64_t n_performance = machine.facts.n_performance_cores;
     uint64_t wanted = n_workers <= n_performance ? index * n_performance / n_workers
                                                  : index % machine.facts.n_cores;
     struct cpu_set one;
     memset(&one, 0, sizeof(one));
+    // `wanted` counts down through the performance cores, then through the others.
     for (int kind = 0; kind < 2; ++kind) {
         for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu) {
             if (!has(&machine.cores[kind], cpu) || wanted-- > 0) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The machine without hwloc: where it is not installed, and for processes with more rights than
-// their caller, since hwloc reads the environment and loads plugins from a directory that it names.
-// On Linux from the affinity and from /sys, elsewhere only the number of CPUs is known.
+// The machine without hwloc: where that isn't installed, and in privileged processes, since hwloc
+// reads the environment and loads plugins from a directory named there. Linux: affinity and /sys;
+// elsewhere only the number of CPUs is known.
 #ifndef GGML_MACHINE_TOPOLOGY_PLAIN_H
 #define GGML_MACHINE_TOPOLOGY_PLAIN_H
 

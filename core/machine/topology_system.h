@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What topology.c needs of the system: with hwloc, or by Windows' own calls.
+// Services that topology.c needs from the system: with hwloc, without it, or by Windows' own calls.
 #ifndef GGML_MACHINE_TOPOLOGY_SYSTEM_H
 #define GGML_MACHINE_TOPOLOGY_SYSTEM_H
 

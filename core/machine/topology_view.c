@@ -59,7 +59,8 @@ static void keep_fastest(const struct machine *machine, hwloc_bitmap_t set,
     hwloc->bitmap_and(set, set, scratch);
 }
 
-// Caches above the first of the performance CPUs; other cores may have other sizes.
+// Caches of the first performance CPU, found on the way from it to the root; other cores may have
+// other sizes.
 static void measure_caches(struct ggml_host_topology *facts, const struct machine *machine,
                            hwloc_const_cpuset_t performance) {
     const unsigned first = (unsigned)machine->hwloc->bitmap_first(performance);
@@ -73,7 +74,7 @@ static void measure_caches(struct ggml_host_topology *facts, const struct machin
     }
 }
 
-// Machines of which hwloc knows no packages or NUMA nodes have one of each.
+// Where hwloc knows no packages or NUMA nodes, the machine counts as having one.
 static void fill_facts(struct topology_view *view, const struct machine *machine, double cpu_quota,
                        hwloc_const_cpuset_t performance, hwloc_const_cpuset_t all_performance) {
     struct ggml_host_topology *facts = &view->facts;
@@ -91,7 +92,7 @@ static void fill_facts(struct topology_view *view, const struct machine *machine
     topology_bound_threads(facts, narrows, cpu_quota);
 }
 
-// Appends the allowed part of each core that lies within the set, or of each that does not.
+// Appends the allowed CPUs of each core that is a performance core, or of each that isn't.
 static bool append_cores(struct topology_view *view, const struct machine *machine,
                          hwloc_const_cpuset_t performance, bool want_performance) {
     const struct hwloc_calls *hwloc = machine->hwloc;
@@ -116,7 +117,7 @@ static bool order_cores(struct topology_view *view, const struct machine *machin
            append_cores(view, machine, performance, false);
 }
 
-// What the source leaves to this process.
+// The CPUs allowed by control groups and by the affinity.
 static bool find_allowed(struct topology_view *view, const struct topology_source *source) {
     const struct hwloc_calls *hwloc = source->hwloc;
     view->allowed = hwloc->bitmap_dup(hwloc->topology_get_allowed_cpuset(source->topology));
@@ -127,6 +128,7 @@ static bool find_allowed(struct topology_view *view, const struct topology_sourc
     return true;
 }
 
+// On failure the caller frees what was built with topology_view_free().
 enum ggml_host_status topology_view_init(struct topology_view *out_view,
                                          const struct topology_source *source) {
     const struct hwloc_calls *hwloc = source->hwloc;
@@ -168,7 +170,8 @@ void topology_view_free(struct topology_view *view) {
     memset(view, 0, sizeof(*view));
 }
 
-// Spreads few workers over the performance cores; more than those take all cores in turn.
+// Spreads few workers evenly over the performance cores, so that they share as few caches as
+// possible; more workers than that take all cores in turn.
 hwloc_const_cpuset_t topology_view_worker(const struct topology_view *view, uint32_t index,
                                           uint32_t count) {
     const uint64_t n_performance = view->facts.n_performance_cores;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What follows from a machine, an affinity and control groups, real or replayed.
+// Counts, caches and core order derived from a topology, an affinity and control groups, real or
+// replayed.
 #ifndef GGML_MACHINE_TOPOLOGY_VIEW_H
 #define GGML_MACHINE_TOPOLOGY_VIEW_H
 

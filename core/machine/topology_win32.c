@@ -38,6 +38,7 @@ struct records {
 
 typedef SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX record;
 
+// Asks twice: the first call only returns the size.
 static enum ggml_host_status read_records(struct records *out) {
     DWORD size = 0;
     memset(out, 0, sizeof(*out));
@@ -52,7 +53,8 @@ static enum ggml_host_status read_records(struct records *out) {
     return GGML_HOST_OK;
 }
 
-// The next record of this kind; NULL at the end. The cursor starts as 0.
+// The next record of this kind; NULL at the end. A new search begins with a cursor of 0. Records
+// have different sizes.
 static const record *next_record(const struct records *records, LOGICAL_PROCESSOR_RELATIONSHIP kind,
                                  size_t *cursor) {
     while (*cursor < records->size) {
@@ -83,7 +85,8 @@ static void find_allowed(const struct records *records) {
     USHORT group = 0, n_groups = 1;
     for (WORD i = 0; found && i < found->Group.ActiveGroupCount && i < MAX_GROUPS; ++i)
         here.allowed[i] = found->Group.GroupInfo[i].ActiveProcessorMask;
-    // Masks are told of processes that live in one group; only a narrowed one keeps them there.
+    // The mask is only valid for a process within one group, and only a narrowed mask keeps it
+    // there.
     if (!GetProcessAffinityMask(GetCurrentProcess(), &process, &machine) || process == 0 ||
         process == machine || !GetProcessGroupAffinity(GetCurrentProcess(), &n_groups, &group) ||
         n_groups != 1 || group >= MAX_GROUPS) {
@@ -96,7 +99,7 @@ static void find_allowed(const struct records *records) {
 
 // CPUs that a job (a container) may keep busy; 0: no limit.
 static double cpu_quota(void) {
-    enum { WHOLE_MACHINE = 10000 };
+    enum { WHOLE_MACHINE = 10000 }; // CpuRate is in units of 1/10000 of the machine
     JOBOBJECT_CPU_RATE_CONTROL_INFORMATION rate;
     const DWORD wanted = JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
     memset(&rate, 0, sizeof(rate));
@@ -116,6 +119,7 @@ static unsigned efficiency_of(const record *core) {
     return ((const BYTE *)&core->Processor)[1];
 }
 
+// Appends the allowed cores that are, or aren't, of the fastest allowed kind.
 static void append_cores(const struct records *records, unsigned fastest, bool want_fastest) {
     size_t cursor = 0;
     const record *found;
@@ -137,6 +141,7 @@ static enum ggml_host_status find_cores(const struct records *records) {
         const unsigned efficiency = efficiency_of(found);
         const bool allowed = allowed_of(&found->Processor.GroupMask[0]) != 0;
         if (efficiency > fastest) here.n_fastest = 0;
+        // Counts the cores of the fastest kind seen so far.
         if (efficiency >= fastest) fastest = efficiency, ++here.n_fastest;
         if (allowed && efficiency > fastest_allowed) fastest_allowed = efficiency;
         count += allowed;
@@ -170,6 +175,7 @@ static uint32_t count_numa_nodes(const struct records *records) {
     return count > 0 ? count : 1;
 }
 
+// Of the first core, which is a performance core.
 static void measure_caches(struct ggml_host_topology *facts, const struct records *records) {
     const GROUP_AFFINITY *cpus = &here.cores[0].cpus;
     size_t cursor = 0;
@@ -223,7 +229,8 @@ static enum ggml_host_status bind_to(WORD group, KAFFINITY mask) {
     return ggml_fail(GGML_HOST_FAILED, "binding a thread: %s", win32_message(GetLastError(), text));
 }
 
-// A thread runs in one group: in the first that has something, unless it is in such a one.
+// A thread runs within one group: its present one if the masks name CPUs of it, otherwise the first
+// group with any.
 static enum ggml_host_status bind_within(const KAFFINITY *masks) {
     GROUP_AFFINITY now;
     WORD group = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Inside a plugin that offers "ggml.comm": what a call may be given, and reductions in host memory.
+// Inside a plugin that offers "ggml.comm": checks of a call's arguments, and reductions in host
+// memory.
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
 
@@ -19,15 +20,19 @@ static bool is_stream_of(ggml_backend_t stream, ggml_backend_reg_t reg) {
     return stream && stream->device && stream->device->reg == reg;
 }
 
+// OK for a group within one process; UNSUPPORTED, without an error, if ranks are in other
+// processes: a plugin that supports those carries on.
 int32_t ggml_sdk_comm_check_ranks(const struct ggml_comm_ranks *ranks, ggml_backend_reg_t reg) {
     if (!ranks || ranks->size < sizeof(*ranks) || !ranks->streams || ranks->n_streams == 0)
         return refuse("comm group: no streams, or the size of the struct isn't set");
+    // Written so that first + n_streams can't wrap around.
     if (ranks->n_streams > ranks->n_ranks || ranks->first > ranks->n_ranks - ranks->n_streams) {
         return refuse("comm group: ranks %u to %u of %u", ranks->first,
                       ranks->first + ranks->n_streams - 1, ranks->n_ranks);
     }
     for (uint32_t i = 0; i < ranks->n_streams; ++i) {
         if (!is_stream_of(ranks->streams[i], reg))
+            // O(n^2), which is small: a stream per device.
             return refuse("comm group: stream %u is not of this plugin", i);
         for (uint32_t k = 0; k < i; ++k) {
             if (ranks->streams[k] == ranks->streams[i])
@@ -41,11 +46,14 @@ static ggml_backend_buffer_t buffer_of(const struct ggml_tensor *tensor) {
     return tensor->view_src ? tensor->view_src->buffer : tensor->buffer;
 }
 
+// Whether the device can read and write the tensor's memory.
 static bool is_in_reach(ggml_backend_dev_t device, const struct ggml_tensor *tensor) {
     const struct ggml_backend_buffer *buffer = buffer_of(tensor);
     return tensor->data && buffer && device->table->supports_buft(device, buffer->buft);
 }
 
+// All tensors have to be contiguous, in reach of their rank's device, and equal in type and number
+// of elements.
 int32_t ggml_sdk_comm_check_tensors(const ggml_backend_t *streams, uint32_t n,
                                     const struct ggml_tensor *const *tensors) {
     for (uint32_t i = 0; i < n; ++i) {
@@ -63,6 +71,8 @@ int32_t ggml_sdk_comm_check_tensors(const ggml_backend_t *streams, uint32_t n,
     return GGML_HOST_OK;
 }
 
+// Checks the large tensor of a gather or scatter: n_parts times the elements of `part`, without
+// overlap.
 int32_t ggml_sdk_comm_check_copy(const struct ggml_tensor *part, uint32_t n_parts,
                                  const struct ggml_tensor *to) {
     if (to->type != part->type || ggml_nelements(to) / n_parts != ggml_nelements(part) ||
@@ -71,6 +81,7 @@ int32_t ggml_sdk_comm_check_copy(const struct ggml_tensor *part, uint32_t n_part
                       n_parts, part->name);
     }
     const char *a = part->data, *b = to->data;
+    // Within one buffer only: addresses of different buffers may be of different devices.
     if (buffer_of(part) == buffer_of(to) && a < b + ggml_nbytes(to) && b < a + ggml_nbytes(part))
         return refuse("comm: '%s' overlaps '%s'", to->name, part->name);
     return GGML_HOST_OK;
@@ -115,7 +126,7 @@ static void store(enum ggml_type type, void *data, size_t at, size_t n, const fl
     }
 }
 
-// Element by element, in the order of ranks: all ranks then get equal bits.
+// Combines element by element, in the order of ranks, so that all ranks get bit-identical results.
 static void combine(enum ggml_comm_reduction reduction, float *values, const float *part,
                     size_t n) {
     if (reduction == GGML_COMM_SUM) {
@@ -127,6 +138,8 @@ static void combine(enum ggml_comm_reduction reduction, float *values, const flo
     }
 }
 
+// Elements [begin, end) of the result. A missing part (NULL) counts as 0 of a sum and is left out
+// of a maximum; without any part the result is 0. Sums are accumulated in F32 and rounded once.
 void ggml_sdk_comm_combine(enum ggml_comm_reduction reduction, enum ggml_type type,
                            const void *const *parts, size_t n_parts, size_t begin, size_t end,
                            void *out) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A plugin's entry point: attaches the host, fills the plugin table. Several hosts (copies of the
-// core) can be attached at once, and several plugins of one image to each. Services go to the host
-// that attached last and is still there; failures are told to all.
+// A plugin's entry point: attaches the host and fills the plugin table. Several hosts (copies of
+// the core) can be attached at once, and several plugins of one image to each. Services are taken
+// from the host that attached last and is still attached; failures are reported to all.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct attachment {
     const struct ggml_sdk_plugin *plugin;
 };
 
-// Held while a plugin's own start or shutdown runs, so that two hosts can't do both at once.
+// Held while a plugin's own start or shutdown runs, so that two hosts can't run both at once.
 static pthread_mutex_t entry_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t attached_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_LOCK(attached_lock);
@@ -37,7 +37,8 @@ static const struct ggml_host_table *host_at(int index) {
     return host;
 }
 
-// Without the lock while a host is called: the one whose call this is stays, since it is calling.
+// Each host is called without the lock, since it may call back. The host whose call is in progress
+// can't detach meanwhile.
 enum ggml_host_status ggml_sdk_fail_v(enum ggml_host_status status, const char *format,
                                       va_list args) {
     char text[1024];
@@ -52,6 +53,7 @@ static void detach(const struct ggml_host_table *host, struct ggml_sdk_plugin *p
     pthread_mutex_lock(&attached_lock);
     for (int i = n_attached - 1; i >= 0; --i) {
         if (attached[i].host != host || attached[i].plugin != plugin) continue;
+        // In order, so that the last row stays the host that attached last.
         memmove(&attached[i], &attached[i + 1], (size_t)(n_attached - 1 - i) * sizeof(attached[0]));
         --n_attached;
         --plugin->n_hosts;
@@ -60,6 +62,7 @@ static void detach(const struct ggml_host_table *host, struct ggml_sdk_plugin *p
     pthread_mutex_unlock(&attached_lock);
 }
 
+// false if the table is full.
 static bool attach(const struct ggml_host_table *host, struct ggml_sdk_plugin *plugin) {
     pthread_mutex_lock(&attached_lock);
     const bool has_room = n_attached < MAX_ATTACHED;
@@ -80,6 +83,7 @@ static bool is_attached(const struct ggml_host_table *host, const struct ggml_sd
     return found;
 }
 
+// The table is a member of ggml_sdk_plugin, so that the host's pointer leads back to it.
 static struct ggml_sdk_plugin *plugin_of(const struct ggml_plugin_table *table) {
     return (struct ggml_sdk_plugin *)((char *)(uintptr_t)table -
                                       offsetof(struct ggml_sdk_plugin, table));
@@ -90,7 +94,8 @@ static int table_score(const struct ggml_plugin_table *self) {
     return plugin->score ? plugin->score() : 1;
 }
 
-// The plugin's own shutdown runs with the last host still attached.
+// The plugin's own shutdown runs while the last host is still attached: it frees memory and logs
+// through it.
 static void table_shutdown(const struct ggml_plugin_table *self,
                            const struct ggml_host_table *host) {
     struct ggml_sdk_plugin *plugin = plugin_of(self);
@@ -120,7 +125,7 @@ static void fill_table(struct ggml_sdk_plugin *plugin, ggml_backend_reg_t reg) {
     table->note = plugin->note;
 }
 
-// With a host attached already the table is in use: what it returns stays the same.
+// With another host attached already the table is in use and keeps its contents.
 static int32_t start(struct ggml_sdk_plugin *plugin) {
     const ggml_backend_reg_t reg = plugin->start();
     if (!reg) return GGML_HOST_INIT_FAILED;
@@ -128,6 +133,8 @@ static int32_t start(struct ggml_sdk_plugin *plugin) {
     return GGML_HOST_OK;
 }
 
+// Attaches before start(): a plugin allocates and logs while it starts. `size` tells which members
+// the host's table has; an older host without the mandatory ones is refused.
 int32_t ggml_sdk_enter(struct ggml_sdk_plugin *plugin, const struct ggml_host_table *host,
                        const struct ggml_plugin_table **out_plugin) {
     int32_t status = GGML_HOST_OUT_OF_RANGE;

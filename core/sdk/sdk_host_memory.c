@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Inside a plugin: the host's own buffer types, asked from the host so that everybody sees the same
-// ones.
+// Inside a plugin: the host's own buffer types. They are taken from the host, because buffer types
+// are compared by address across plugins.
 #include "base/status.h"
 #include "ggml-plugin.h"
 

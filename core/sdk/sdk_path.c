@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Inside a plugin: where its file lies.
+// Inside a plugin: path of the plugin's file and folder, from the host.
 #include "ggml-plugin.h"
 
+// NULL: a host older than the extension.
 static const struct ggml_extension_plugin_path *path_extension(const struct ggml_host_table *host) {
     const struct ggml_extension_plugin_path *path =
         host && host->get_extension ? host->get_extension(host, GGML_EXTENSION_PLUGIN_PATH,

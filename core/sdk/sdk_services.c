@@ -12,13 +12,14 @@
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
 
-enum { DEFAULT_ALIGNMENT = 16 };
+enum { DEFAULT_ALIGNMENT = 16 }; // what malloc() guarantees on 64-bit systems
 
 static _Thread_local unsigned long fail_count;
 
 void *ggml_mem_aligned_alloc(size_t alignment, size_t size) {
     const struct ggml_host_table *host = ggml_sdk_host();
     return host && size > 0 ? host->alloc(host, size, alignment) : NULL;
+    // NULL while no host is attached, as when memory runs out.
 }
 
 void ggml_mem_aligned_free(void *memory) {
@@ -46,6 +47,7 @@ void ggml_mem_free(void *memory) {
     ggml_mem_aligned_free(memory);
 }
 
+// Counted here as well: ggml_fail_count() has to change in this image, too.
 enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *format, va_list args) {
     fail_count++;
     return ggml_sdk_fail_v(status, format, args);
@@ -69,7 +71,7 @@ void ggml_log_internal(enum ggml_log_level level, const char *format, ...) {
     if (host) host->log(host, (int32_t)level, text);
 }
 
-// A plugin's own assertion failed: its own bug, there is nothing to go on with.
+// A plugin's own assertion failed: the process can't go on.
 void ggml_abort(const char *file, int line, const char *fmt, ...) {
     char text[1024];
     va_list args;
