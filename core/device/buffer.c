@@ -30,10 +30,11 @@ void ggml_sdk_buffer_free(ggml_backend_buffer_t buffer) {
     ggml_mem_free(buffer);
 }
 
-// The live count goes last: until then code of the plugin runs.
+// The use count of the device goes down last: until then the plugin's code runs.
 void ggml_backend_buffer_free(ggml_backend_buffer_t buffer) {
     THREAD_GUARD_END(buffer);
     if (!buffer) return;
+    // Read first: the plugin frees the object.
     ggml_backend_dev_t counted = buffer->host;
     buffer->table->free(buffer);
     if (counted) host_live_remove(counted);
@@ -97,7 +98,7 @@ void ggml_backend_buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     device_answer(buffer->table->clear(buffer, value), told, __func__, label);
 }
 
-// The status of an optional entry: UNSUPPORTED without a message means that it has nothing to do.
+// Result of an optional entry: UNSUPPORTED without a message means that there was nothing to do.
 static enum ggml_host_status optional_answer(int32_t status, unsigned long told,
                                              const char *function, ggml_backend_buffer_t buffer) {
     if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return GGML_HOST_OK;
@@ -124,7 +125,7 @@ enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
     return device_graph_status(optional_answer(status, told, __func__, buffer));
 }
 
-// Kept in the buffer and told to the plugin; members of compound buffers are told too.
+// Kept in the buffer and passed to the plugin, and to the members of compound buffers.
 void ggml_backend_buffer_set_usage(ggml_backend_buffer_t buffer,
                                    enum ggml_backend_buffer_usage usage) {
     THREAD_GUARD_VOID(buffer);

@@ -5,7 +5,7 @@
 #include "plugin/registry/live.h"
 #include "tensor/node_since.h"
 
-// Never NULL, also for broken plugins, as names go straight into messages and logs.
+// Names go straight into messages and logs: never NULL, even for a broken plugin.
 const char *ggml_backend_buft_name(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return "NULL";
     const char *name = buft->table->get_name ? buft->table->get_name(buft) : NULL;
@@ -25,7 +25,7 @@ static size_t alignment_of(ggml_backend_buffer_type_t buft) {
     return is_power_of_two(alignment) ? alignment : 0;
 }
 
-// Always a power of two, also of a type that says otherwise.
+// Always a power of two, even if the type reports something else.
 size_t ggml_backend_buft_get_alignment(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return TENSOR_ALIGNMENT;
     const size_t alignment = alignment_of(buft);
@@ -35,7 +35,7 @@ size_t ggml_backend_buft_get_alignment(ggml_backend_buffer_type_t buft) {
     return TENSOR_ALIGNMENT;
 }
 
-// Never 0: allocations are cut into pieces of at most this.
+// Never 0: larger allocations are split into buffers of at most this size.
 size_t ggml_backend_buft_get_max_size(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return 0;
     if (!buft->table->get_max_size) return SIZE_MAX;
@@ -46,7 +46,7 @@ size_t ggml_backend_buft_get_max_size(ggml_backend_buffer_type_t buft) {
     return SIZE_MAX;
 }
 
-// At least ggml_nbytes(), whatever the plugin says: transfers are bounded by that.
+// At least ggml_nbytes(), whatever the plugin reports: transfers are only checked against that.
 size_t ggml_backend_buft_get_alloc_size(ggml_backend_buffer_type_t buft,
                                         const struct ggml_tensor *tensor) {
     if (!device_given(buft, __func__, "buffer type")) return 0;
@@ -71,7 +71,8 @@ ggml_backend_dev_t ggml_backend_buft_get_device(ggml_backend_buffer_type_t buft)
     return device_given(buft, __func__, "buffer type") ? buft->device : NULL;
 }
 
-// A buffer without memory, for allocations of 0 bytes: no plugin is asked, as many APIs fail for 0.
+// A buffer without memory, for allocations of 0 bytes. The plugin isn't called: many APIs fail for
+// 0.
 static void *no_base(ggml_backend_buffer_t buffer) {
     (void)buffer;
     return NULL;
@@ -93,8 +94,8 @@ static ggml_backend_buffer_t empty_buffer(ggml_backend_buffer_type_t buft) {
     return ggml_sdk_buffer_new(buft, &table, NULL, 0);
 }
 
-// Asks the plugin and trusts nothing that it returns: a buffer has a table with the required
-// entries and is as large as was asked for. One that is too small is freed again.
+// Calls the plugin and checks what it returns: a table with the required entries, and at least the
+// requested size. A buffer that is too small is freed again.
 static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_buffer_type_t buft,
                                            size_t size) {
     const char *label = device_buft_label(buft);
@@ -121,7 +122,8 @@ static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_bu
     return NULL;
 }
 
-// Counted as alive before the plugin is called, so that it can't be unloaded during the call.
+// The device counts as in use before the plugin is called, so that it can't be unloaded during the
+// call.
 ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
     if (!device_given(buft, __func__, "buffer type")) return NULL;
     // NULL for the host's own types, which are not counted.

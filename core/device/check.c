@@ -50,7 +50,7 @@ void device_fail_unless_told(unsigned long told, enum ggml_host_status status, c
     va_end(args);
 }
 
-// Texts by number, from the status list; NULL for numbers that no status has.
+// Texts by number, from the list of statuses; NULL for a number without a status.
 static const char *const status_texts[] = {
 #define GGML_HOST_STATUS_ROW(number, name, text) [number] = text,
 #include "status_list.inl"
@@ -74,7 +74,7 @@ enum ggml_host_status device_answer(int32_t status, unsigned long told, const ch
     return known;
 }
 
-// The caller's text replaces the generic one where the plugin has left no message.
+// As device_answer(), but with the caller's text where the plugin left no message.
 void device_failed_to(int32_t status, unsigned long told, const char *format, ...) {
     char text[256];
     va_list args;
@@ -88,7 +88,7 @@ void device_failed_to(int32_t status, unsigned long told, const char *format, ..
     }
 }
 
-// ggml's API has fewer statuses: what is neither lack of memory nor an abort is a failure.
+// ggml's API has fewer statuses: everything but lack of memory and an abort is a failure.
 enum ggml_status device_graph_status(enum ggml_host_status status) {
     switch (status) {
     case GGML_HOST_OK: return GGML_STATUS_SUCCESS;
@@ -98,7 +98,7 @@ enum ggml_status device_graph_status(enum ggml_host_status status) {
     }
 }
 
-// Everything that the wrappers call without asking again.
+// Members that the wrappers use without checking them again.
 bool device_buffer_usable(const char *function, const char *label, ggml_backend_buffer_t buffer) {
     const struct ggml_buffer_table *table = buffer ? buffer->table : NULL;
     if (table && table->size >= offsetof(struct ggml_buffer_table, reserved) && table->free &&
@@ -110,7 +110,7 @@ bool device_buffer_usable(const char *function, const char *label, ggml_backend_
     return false;
 }
 
-// `slot` is the member of the new object that records for which device it is counted.
+// `slot` is the member of the new object that records for which device it was counted.
 void device_live_settle(void **slot, ggml_backend_dev_t device) {
     if (slot && !*slot) {
         *slot = device;
@@ -148,7 +148,7 @@ static size_t span_of(const struct ggml_tensor *tensor) {
     return bytes;
 }
 
-// O(1): one comparison with the viewed tensor, whose own place is checked with its buffer.
+// O(1): compared with the viewed tensor only, whose own range is checked against its buffer.
 bool device_is_inside(const struct ggml_tensor *tensor) {
     if (!tensor->view_src) return true;
     const size_t room = span_of(tensor->view_src), bytes = span_of(tensor);
@@ -171,7 +171,7 @@ bool device_buft_is_meta(ggml_backend_buffer_type_t buft) {
            device->table->get_type(device) == GGML_BACKEND_DEVICE_TYPE_META;
 }
 
-// set once, when the first such device is made
+// Set once, when the first device of that kind is made.
 static _Atomic(const struct device_meta_functions *) meta_functions;
 
 const struct device_meta_functions *device_meta_functions(void) {

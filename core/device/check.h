@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the wrappers of this folder share: refusing bad arguments with a message that names the
-// function and the object. Nothing here records an error unless it says so.
+// Helpers of the wrappers in this folder: bad arguments are refused with a message that names the
+// function and the object. Nothing here records an error unless its comment says so.
 #ifndef GGML_DEVICE_CHECK_H
 #define GGML_DEVICE_CHECK_H
 
@@ -11,14 +11,14 @@
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
 
-// What messages call an object; never NULL. [any-thread]
+// Name of an object in messages; never NULL. [any-thread]
 const char *device_label(ggml_backend_dev_t device);
 const char *device_buft_label(ggml_backend_buffer_type_t buft);
 const char *device_stream_label(ggml_backend_t backend);
 
-// Whether `object` is there; records "function: the WHAT is NULL" otherwise.
+// Whether `object` isn't NULL; otherwise records "function: the WHAT is NULL".
 bool device_given(const void *object, const char *function, const char *what);
-// Whether an interface entry is there; records that the device or buffer type lacks it otherwise.
+// Whether an optional entry exists; otherwise records that the device or buffer type lacks it.
 bool device_offers(bool present, const char *function, const char *label, const char *entry);
 
 // Records the failure unless the callee left its own message: `told` is ggml_fail_count() from
@@ -26,16 +26,16 @@ bool device_offers(bool present, const char *function, const char *label, const 
 void device_fail_unless_told(unsigned long told, enum ggml_host_status status, const char *format,
                              ...) GGML_ATTRIBUTE_FORMAT(3, 4);
 
-// The status that an entry returned; records failures, and turns unknown numbers into
+// Converts the status that an entry returned: records failures, and turns unknown numbers into
 // GGML_HOST_BAD_PLUGIN. `told` as above.
 enum ggml_host_status device_answer(int32_t status, unsigned long told, const char *function,
                                     const char *label);
 
-// As device_answer(), of an entry that made nothing: what it could not do is the message.
+// As device_answer() for an entry that was to make an object; the message is the caller's.
 void device_failed_to(int32_t status, unsigned long told, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(3, 4);
 
-// The status that applications get for a host status.
+// The status of ggml's API for a host status.
 enum ggml_status device_graph_status(enum ggml_host_status status);
 
 // Ends what host_live_add(device) began before a plugin was asked for an object. `slot` is the
@@ -56,12 +56,12 @@ bool device_buffer_usable(const char *function, const char *label, ggml_backend_
 // Whether the buffer belongs to a device that is made of several ones.
 bool device_buft_is_meta(ggml_backend_buffer_type_t buft);
 
-// What a device made of several does in its own way; NULL until the first such device is made.
+// Functions of devices that are made of several devices; NULL until the first one is made.
 // [any-thread]
 struct device_meta_functions {
     // Places all tensors of a context: a buffer, or NULL after a failure.
     ggml_backend_buffer_t (*ctx_alloc)(struct ggml_context *ctx, ggml_backend_buffer_type_t buft);
-    // Tells the members of its buffer what they are used for.
+    // Passes the usage on to the members of the device's buffer.
     void (*set_usage)(ggml_backend_buffer_t buffer, enum ggml_backend_buffer_usage usage);
 };
 const struct device_meta_functions *device_meta_functions(void);
@@ -71,27 +71,26 @@ void device_set_meta_functions(const struct device_meta_functions *functions);
 // let views reach beyond the end by their strides, since they may be narrowed by other views.
 bool device_is_inside(const struct ggml_tensor *tensor);
 
-// Whether the graph is there, is not in error and lists its nodes; otherwise the message says what.
-// [any-thread]
+// Whether the graph is neither NULL nor in error and lists its nodes; records why not. [any-thread]
 bool device_graph_whole(const char *function, const struct ggml_cgraph *graph);
-// Whether a device may be given the nodes: none is in error, without data or reaches beyond what it
-// lies in, nor any source. Otherwise the message says what. needs_buffers: the device can't address
-// plain host memory. [any-thread]
+// Whether a device may get the nodes: no node or source is in error, without data, or reaches
+// beyond its tensor or buffer. Records why not. needs_buffers: the device can't address plain host
+// memory. [any-thread]
 bool device_graph_usable(const char *function, const char *label, bool needs_buffers,
                          const struct ggml_graph *graph);
 
-// The memory of the buffer that was asked about last.
+// Address range of the buffer that was looked up last.
 struct device_host_range {
     ggml_backend_buffer_t buffer;
     uintptr_t begin, end; // 0 and 0: it is not host memory
 };
 
-// Whether the tensor's bytes lie within its buffer, where that is host memory: somebody may have
-// changed its extents, strides or data by hand. What lies in no buffer, or in memory of a device,
-// passes. Keeps the buffer's range for the next tensor in it.
+// Whether the tensor's bytes are within its buffer, where that is host memory: the application may
+// have changed extents, strides or data. A tensor without a buffer, or in device memory, passes.
+// Keeps the buffer's range for the next tensor of the same buffer.
 bool device_is_in_buffer(const struct ggml_tensor *tensor, struct device_host_range *range);
 
-// The buffer that holds the tensor's bytes, or NULL; views may be uninitialised.
+// The buffer with the tensor's bytes, or NULL; a view may be uninitialised.
 static inline ggml_backend_buffer_t device_tensor_buffer(const struct ggml_tensor *tensor) {
     return tensor->view_src ? tensor->view_src->buffer : tensor->buffer;
 }

@@ -10,7 +10,7 @@
 #include "plugin/registry/live.h"
 #include "tensor/node_since.h"
 
-// As all wrappers of names: a broken plugin gets a placeholder and an error, never NULL.
+// All wrappers of names return a placeholder and record an error for a broken plugin, never NULL.
 const char *ggml_backend_dev_name(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return "NULL";
     const char *name = device->table->get_name ? device->table->get_name(device) : NULL;
@@ -38,7 +38,7 @@ static void clamp_memory(const char *function, ggml_backend_dev_t device, size_t
     *free_bytes = total_bytes;
 }
 
-// Both numbers are 0 for a device that can't tell.
+// Both numbers are 0 for a device that doesn't report its memory.
 static void query_memory(const char *function, ggml_backend_dev_t device, size_t *out_free,
                          size_t *out_total) {
     *out_free = 0;
@@ -151,7 +151,7 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
     return backend;
 }
 
-// NULL with a message: a device without a type of memory can hold no tensors.
+// NULL with a message: a device without a buffer type can't hold tensors.
 ggml_backend_buffer_type_t ggml_backend_dev_buffer_type(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return NULL;
     ggml_backend_buffer_type_t buft =
@@ -171,7 +171,7 @@ ggml_backend_buffer_type_t ggml_backend_dev_host_buffer_type(ggml_backend_dev_t 
     return device_buft_usable(buft) ? buft : NULL;
 }
 
-// Wraps memory of the application without copying. Devices that can't do so are not asked.
+// Wraps memory of the application without copying it. UNSUPPORTED for devices without the entry.
 ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr,
                                                             size_t size, size_t max_tensor_size) {
     if (!device_given(device, __func__, "device") || !device_given(ptr, __func__, "pointer"))
@@ -197,7 +197,7 @@ ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t d
     return buffer;
 }
 
-// Whether a node can be asked about; false after the error was set.
+// Whether a node can be passed to a device; records why not.
 static bool op_given(const char *function, const struct ggml_tensor *op) {
     if (!device_given(op, function, "tensor")) return false;
     if (!(op->flags & GGML_TENSOR_FLAG_ERROR)) return true;
@@ -206,8 +206,8 @@ static bool op_given(const char *function, const struct ggml_tensor *op) {
     return false;
 }
 
-// Whether the node means something that came after the device's plugin was built. Only an older
-// plugin is asked about: what a newer one does not know it declines itself.
+// Whether the node needs a newer contract than the device's plugin was built with. Only older
+// plugins are concerned: a newer one declines what it doesn't know itself.
 static bool is_newer(const struct ggml_tensor *op, ggml_backend_dev_t device) {
     if (GGML_CONTRACT_MINOR == 0) return false;
     const int needed = op_needs_minor(op);
@@ -216,8 +216,8 @@ static bool is_newer(const struct ggml_tensor *op, ggml_backend_dev_t device) {
     return minor < GGML_CONTRACT_MINOR && needed > minor;
 }
 
-// A node with meaning newer than the plugin is declined without asking it: its answer would be
-// about something else.
+// A node with a newer meaning is declined without calling the plugin, which would judge it by the
+// old meaning.
 bool ggml_backend_dev_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
     if (is_newer(op, device)) return false;
@@ -233,7 +233,8 @@ bool ggml_backend_dev_supports_buft(ggml_backend_dev_t device, ggml_backend_buff
            device->table->supports_buft(device, buft);
 }
 
-// Whether the device would rather compute the node than leave it where the weights are; optional.
+// Whether the device would rather compute the node than leave it on the device of its weights;
+// optional.
 bool ggml_backend_dev_offload_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
     return device->table->offload_op && device->table->offload_op(device, op);

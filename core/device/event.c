@@ -32,7 +32,7 @@ ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
     return event;
 }
 
-// The live count goes down last: until then the plugin's code runs.
+// The use count of the device goes down last: until then the plugin's code runs.
 void ggml_backend_event_free(ggml_backend_event_t event) {
     THREAD_GUARD_END(event);
     if (!event) return;
@@ -77,7 +77,7 @@ void ggml_backend_event_synchronize(ggml_backend_event_t event) {
     if (device_given(event, __func__, "event")) synchronize(__func__, event);
 }
 
-// A plugin is never shown another plugin's event: the host then waits instead of the stream.
+// A plugin never gets another plugin's event: then the host waits instead of the stream.
 void ggml_backend_event_wait(ggml_backend_t backend, ggml_backend_event_t event) {
     THREAD_GUARD_VOID(backend);
     if (!device_given(backend, __func__, "stream") || !device_given(event, __func__, "event"))
@@ -88,6 +88,7 @@ void ggml_backend_event_wait(ggml_backend_t backend, ggml_backend_event_t event)
     if (related && backend->table->event_wait) {
         const unsigned long told = ggml_fail_count();
         const int32_t status = backend->table->event_wait(backend, event);
+        // UNSUPPORTED without a message: the stream can't wait for events; the host waits below.
         if (status != GGML_HOST_UNSUPPORTED || ggml_fail_count() != told) {
             device_answer(status, told, __func__, device_stream_label(backend));
             return;

@@ -25,8 +25,7 @@ static int32_t memory_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *t
     return GGML_HOST_OK;
 }
 
-// memmove() here and below, since an application may pass memory of another tensor in the same
-// buffer.
+// memmove() here and below: source and destination may be in the same buffer.
 static int32_t memory_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
     (void)buffer;
@@ -41,7 +40,7 @@ static int32_t memory_get(ggml_backend_buffer_t buffer, const struct ggml_tensor
     return GGML_HOST_OK;
 }
 
-// From any memory that the host can read, whichever plugin it is of.
+// From any memory that the host can read, no matter which plugin it belongs to.
 static int32_t memory_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
     (void)buffer;
@@ -61,7 +60,7 @@ static int32_t memory_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     .cpy_tensor = memory_copy, .clear = memory_clear
 
 static const struct ggml_buffer_table owned_table = {MEMORY_ENTRIES, .free = memory_free};
-// The memory stays the caller's.
+// The caller keeps ownership of the memory.
 static const struct ggml_buffer_table mapped_table = {MEMORY_ENTRIES, .free = ggml_sdk_buffer_free};
 
 // One allocation per buffer; the type has no limit but memory.
@@ -76,7 +75,7 @@ static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
     return GGML_HOST_OUT_OF_MEMORY;
 }
 
-// Of tensors in a buffer: blocks themselves are aligned more strictly.
+// Alignment of tensors within a buffer; the buffers themselves are aligned more strictly.
 static size_t type_alignment(ggml_backend_buffer_type_t buft) {
     (void)buft;
     return TENSOR_ALIGNMENT;

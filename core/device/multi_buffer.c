@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A buffer made of several, for allocations above the size that one may have.
+// A buffer made of several, for allocations above the largest buffer size.
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,7 +10,7 @@ struct multi_buffer {
     ggml_backend_buffer_t members[];
 };
 
-// The members are owned: they go with the multi-buffer.
+// The members are owned, and freed with it.
 static void multi_free(ggml_backend_buffer_t buffer) {
     struct multi_buffer *multi = buffer->context;
     for (size_t i = 0; i < multi->n_members; ++i)
@@ -43,7 +43,7 @@ static bool members_size(const char *function, ggml_backend_buffer_t *buffers, s
     return true;
 }
 
-// NULL if the list would overflow or memory runs out.
+// NULL if the size of the list overflows or memory runs out.
 static struct multi_buffer *multi_new(ggml_backend_buffer_t *buffers, size_t n_buffers) {
     if (n_buffers > (SIZE_MAX - sizeof(struct multi_buffer)) / sizeof(buffers[0])) return NULL;
     struct multi_buffer *multi = ggml_mem_alloc(sizeof(*multi) + n_buffers * sizeof(buffers[0]));
@@ -53,8 +53,8 @@ static struct multi_buffer *multi_new(ggml_backend_buffer_t *buffers, size_t n_b
     return multi;
 }
 
-// Takes the members over on success only. Without get_base: a multi-buffer has no one address,
-// tensors lie in its members.
+// Takes ownership of the members on success only. There is no get_base: a multi-buffer has no
+// single address, tensors are in its members.
 ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer_t *buffers,
                                                              size_t n_buffers) {
     static const struct ggml_buffer_table table = {
@@ -76,12 +76,12 @@ ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer
     return buffer;
 }
 
-// The entry for freeing tells the kind, since no other table has it.
+// Identified by its entry for freeing, which no other table has.
 bool ggml_backend_buffer_is_multi_buffer(ggml_backend_buffer_t buffer) {
     return device_given(buffer, __func__, "buffer") && buffer->table->free == multi_free;
 }
 
-// Members may be of different types; each is told by its own wrapper.
+// Members may be of different types; each is set by its own wrapper.
 void ggml_backend_multi_buffer_set_usage(ggml_backend_buffer_t buffer,
                                          enum ggml_backend_buffer_usage usage) {
     if (!device_given(buffer, __func__, "buffer")) return;

@@ -9,8 +9,8 @@
 #include "device/stream_watch.h"
 #include "plugin/registry/live.h"
 
-// An address that only this copy of the library has: members of streams that another copy made are
-// not touched.
+// An address that is unique to this copy of the library: members of streams that another copy made
+// are not touched.
 const void *stream_host_maker(void) {
     static const char maker = 0;
     return &maker;
@@ -30,13 +30,14 @@ const char *ggml_backend_name(ggml_backend_t backend) {
     return "unnamed";
 }
 
-// The live count goes last: until then code of the plugin runs.
+// The use count of the device goes down last: until then the plugin's code runs.
 void ggml_backend_free(ggml_backend_t backend) {
     THREAD_GUARD_END(backend);
     if (!backend) return;
     stream_watch_end(backend);
     struct stream_host *own = stream_host_of(backend);
     if (!device_offers(backend->table->free != NULL, __func__, device_stream_label(backend),
+                       // Without the entry the stream can't be freed, but the record about it can.
                        "free")) {
         backend->host = NULL;
     } else {
@@ -76,8 +77,7 @@ void ggml_backend_synchronize(ggml_backend_t backend) {
     if (device_given(backend, __func__, "stream")) stream_synchronize(backend);
 }
 
-// Streams that queue nothing have no entry, or one that is UNSUPPORTED: both have nothing to wait
-// for.
+// A stream that queues nothing has no entry, or one that returns UNSUPPORTED: nothing to wait for.
 enum ggml_host_status stream_synchronize(ggml_backend_t backend) {
     if (!backend->table->synchronize) return GGML_HOST_OK;
     const unsigned long told = ggml_fail_count();
@@ -101,7 +101,7 @@ bool ggml_backend_offload_op(ggml_backend_t backend, const struct ggml_tensor *o
     return ggml_backend_dev_offload_op(backend->device, op);
 }
 
-// An order is only a proposal: a stream without one, or that has no better one, is no failure.
+// Reordering is optional: a stream without the entry, or without a better order, is no failure.
 void stream_graph_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
     THREAD_GUARD_VOID(backend);
     if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the scheduler needs of a stream beyond the public functions.
+// Functions of streams that only the scheduler needs.
 #ifndef GGML_DEVICE_STREAM_H
 #define GGML_DEVICE_STREAM_H
 
@@ -7,20 +7,20 @@
 #include "device/stream_view.h"
 #include "ggml-backend-impl.h"
 
-// What the member `host` of a stream points to.
+// The object that a stream's member `host` points to.
 struct stream_host {
     const void *maker; // stream_host_maker(): this copy of the library, or a plugin's
     void *counted;     // the device that it was counted for as alive
     struct use_memory uses;
 };
 
-// Waits for all queued work; the first failure of it, which is recorded. A stream that can't queue
-// has nothing to wait for. [stream]
+// Waits for all queued work and returns its first failure, which is recorded. Nothing to do for a
+// stream that can't queue. [stream]
 enum ggml_host_status stream_synchronize(ggml_backend_t backend);
 
-// The same for every stream of this copy of the library. [any-thread]
+// Identity of this copy of the library. [any-thread]
 const void *stream_host_maker(void);
-// What this copy keeps for the stream; NULL if it was made without a wrapper of this copy.
+// This copy's record about the stream; NULL if the stream was made without a wrapper of this copy.
 // [any-thread]
 static inline struct stream_host *stream_host_of(ggml_backend_t backend) {
     struct stream_host *own = backend->host;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Use counts by node, from the graph's hash table, in one walk: plugins get them by position.
-// Counts of a small graph lie in the view itself, which saves an allocation per graph.
+// Use counts by node, read from the graph's hash table in one pass, since plugins get them by
+// position. Counts of a small graph are stored in the view itself, which saves an allocation per
+// graph.
 #include "device/stream_view.h"
 
 #include "base/mem.h"
@@ -40,8 +41,8 @@ void ggml_graph_count_uses(const struct ggml_cgraph *graph, int32_t *out_counts)
     }
 }
 
-// Memory for n counts: in the view, in the stream's kept array, which grows by a quarter, or
-// allocated for this call.
+// Memory for n counts: in the view, in the stream's array, which grows by a quarter more than
+// needed, or allocated for this call.
 static int32_t *room_for(struct stream_view *view, struct use_memory *kept, int32_t n) {
     if (n <= STREAM_VIEW_FEW) return view->few;
     if (!kept) return view->own = ggml_mem_alloc((size_t)n * sizeof(view->own[0]));
@@ -58,12 +59,14 @@ bool stream_view_make(struct stream_view *out_view, const struct ggml_cgraph *gr
                       struct use_memory *kept) {
     out_view->own = NULL;
     int32_t *counts = room_for(out_view, kept, graph->n_nodes);
+    // The old counts aren't needed: freed and allocated, not reallocated.
     if (!counts) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for the use counts of %d nodes",
                   graph->n_nodes);
         return false;
     }
     ggml_graph_count_uses(graph, counts);
+    // The nodes are shared with the application's graph.
     out_view->graph = (struct ggml_graph){
         .size = sizeof(out_view->graph),
         .n_nodes = MAX(graph->n_nodes, 0),

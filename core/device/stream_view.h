@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A graph that an application built, as streams see it.
+// A graph of an application in the form that streams get.
 #ifndef GGML_DEVICE_STREAM_VIEW_H
 #define GGML_DEVICE_STREAM_VIEW_H
 

@@ -33,7 +33,7 @@ void stream_watch_stop(struct stream_watch *watch) {
     watch->previous = NULL;
 }
 
-// Streams are compared by address, so it has to be called before the memory is given back.
+// Streams are compared by address: called before the memory is freed.
 void stream_watch_end(ggml_backend_t stream) {
     pthread_mutex_lock(&lock);
     for (struct stream_watch *watch = watches; watch != NULL; watch = watch->next) {

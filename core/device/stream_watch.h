@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tells who keeps a stream that it has been freed, so that objects and streams can be freed in any
-// order.
+// Notifies holders of a stream that it has been freed, so that objects and streams can be freed in
+// any order.
 #ifndef GGML_DEVICE_STREAM_WATCH_H
 #define GGML_DEVICE_STREAM_WATCH_H
 
@@ -9,7 +9,7 @@
 
 #include "ggml-backend.h"
 
-// Belongs to the watcher and stays where it is while it is started.
+// Owned by the watcher; must not move while it is started.
 struct stream_watch {
     struct stream_watch *next, **previous; // in the list of all; previous NULL: not started
     ggml_backend_t stream;

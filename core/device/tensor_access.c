@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks of a transfer before a plugin sees it: the tensor has memory, the pieces begin and end at
-// whole units of its type, and all of them lie within it.
+// Checks of a transfer before a plugin is called: the tensor has memory, and the pieces are within
+// it and begin and end at whole units of its type.
 #include "device/tensor_access.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ size_t tensor_access_unit(const struct ggml_tensor *tensor) {
     return unit > 0 ? unit : 1;
 }
 
-// A whole tensor always is in units.
+// A transfer of the whole tensor is always allowed.
 static bool is_in_units(const struct ggml_tensor *tensor, const struct tensor_pieces *pieces) {
     const size_t unit = tensor_access_unit(tensor);
     if (unit == 1) return true;
@@ -91,14 +91,14 @@ ggml_backend_buffer_t tensor_access_buffer(const char *function, const struct gg
 }
 
 // Whether an optional entry has handled the call, even by failing. UNSUPPORTED without a message
-// means that it did nothing, and the generic way is taken.
+// means that it did nothing; the caller then uses the required entries.
 static bool answered(const char *function, const char *label, unsigned long told, int32_t status) {
     if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return false;
     device_answer(status, told, function, label);
     return true;
 }
 
-// device_offers() for a buffer. The label is only asked for when it is needed in a message.
+// device_offers() for a buffer. The label is only looked up for a message: it calls the plugin.
 static bool buffer_offers(ggml_backend_buffer_t buffer, bool present, const char *function,
                           const char *entry) {
     return present || device_offers(false, function, device_buft_label(buffer->buft), entry);
@@ -199,6 +199,7 @@ void ggml_backend_tensor_memset(struct ggml_tensor *tensor, uint8_t value, size_
         const int32_t status = buffer->table->memset_tensor(buffer, tensor, value, offset, size);
         if (answered(__func__, label, told, status)) return;
     }
+    // A type whose bytes can't be accessed singly can't be filled in pieces.
     const bool in_pieces = buffer->table->set_tensor && tensor_access_unit(tensor) == 1;
     if (!device_offers(in_pieces, __func__, label, "memset_tensor")) return;
     fill_in_pieces(__func__, buffer, tensor, value, offset, size);

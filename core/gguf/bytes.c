@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Byte arrays that grow by half of their size at least, so that appending is linear in the bytes.
+// Byte arrays. Each growth is by at least half of the capacity, so that appending n bytes is O(n).
 #include "gguf/bytes.h"
 
 #include <stdint.h>
@@ -16,6 +16,7 @@ static bool no_memory(size_t size) {
 bool gguf_bytes_reserve(struct gguf_bytes *bytes, size_t extra) {
     if (extra <= bytes->capacity - bytes->size) return true;
     const size_t step = extra > bytes->capacity / 2 ? extra : bytes->capacity / 2;
+    // Below half of the address space, so that sums of two sizes can't wrap around.
     if (step > SIZE_MAX / 2 - bytes->size) return no_memory(SIZE_MAX);
     const size_t capacity = bytes->size + step;
     void *data = ggml_mem_realloc(bytes->data, capacity);

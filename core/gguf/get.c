@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Reading access to a context: what isn't there is 0, false or NULL with a message.
+// Read access to a context: missing things read as 0, false or NULL, with a message.
 #include <string.h>
 
 #include "base/status.h"
 #include "gguf/gguf_impl.h"
 
-// The pair of an index, or NULL with a message that has the valid range.
+// The pair at an index, or NULL with a message that names the valid range.
 static const struct gguf_pair *pair_at(const char *function, const struct gguf_context *ctx,
                                        int64_t id) {
     const size_t n = ctx ? ctx->n_pairs : 0;
@@ -82,6 +82,7 @@ enum gguf_type gguf_get_arr_type(const struct gguf_context *ctx, int64_t key_id)
     }
 #include "gguf/scalar_list.inl"
 
+// The string ends with a zero in the context's own memory: valid until the context changes.
 const char *gguf_get_val_str(const struct gguf_context *ctx, int64_t key_id) {
     const struct gguf_pair *pair =
         single(__func__, typed_at(__func__, ctx, key_id, GGUF_TYPE_STRING));

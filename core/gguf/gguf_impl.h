@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts of a GGUF context. No pointer into it survives a change.
+// Parts of a GGUF context. Pointers into it become invalid when it changes.
 #ifndef GGML_GGUF_IMPL_H
 #define GGML_GGUF_IMPL_H
 
@@ -16,7 +16,7 @@ struct gguf_pair {
     enum gguf_type type; // of the elements
     bool is_array;
     size_t n; // elements
-    // Numbers as in a file; strings one after the other, each with its final zero.
+    // Numbers as in a file; strings one after the other, each with a final zero.
     struct gguf_bytes data;
     struct gguf_bytes starts; // of strings: size_t each, where in `data` they start
 };
@@ -44,8 +44,8 @@ struct gguf_context {
     char failure[256]; // why something could not be put in; "": nothing is missing
 };
 
-// Remembers the error of the last call as the reason why something is missing from the context, so
-// that writing it fails. [stream]
+// Keeps the last error as the reason why something is missing from the context: writing it fails
+// then. [stream]
 void gguf_note_failure(struct gguf_context *ctx);
 
 // Bytes of an element; 0 for strings, arrays and numbers that are no type. [any-thread]
@@ -61,14 +61,14 @@ const char *gguf_pair_string(const struct gguf_pair *pair, size_t i, size_t *out
 bool gguf_pair_add_string(struct gguf_pair *pair, const char *text, size_t length);
 void gguf_pair_free(struct gguf_pair *pair);
 // Moves the pair into the context, replacing one of the same key; the alignment follows its key.
-// Takes the pair over in any case; false with a message leaves the context as it was. [stream]
+// Takes ownership in any case; false with a message leaves the context as it was. [stream]
 bool gguf_pair_put(struct gguf_context *ctx, struct gguf_pair *pair);
 
 // --- tensors -------------------------------------------------------------------------------------
 
 size_t gguf_info_find(const struct gguf_context *ctx, const char *name);
-// Packed bytes of the tensor's extents and type; sets its strides. False with a message for shapes
-// that can't be. [any-thread]
+// Packed bytes of the tensor's extents and type; sets its strides. false with a message for an
+// impossible shape. [any-thread]
 bool gguf_tensor_pack(struct ggml_tensor *tensor, size_t *out_size);
 // Appends a tensor that was packed and whose name is new, at the end of the data section. False
 // with a message. [stream]

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 
-// Avalanches a word: each input bit changes about half of the output bits.
+// Mixes a word: each input bit changes about half of the output bits.
 static uint64_t mix(uint64_t x) {
     x ^= x >> 32;
     x *= 0xd6e8feb86659fd93u;
@@ -49,7 +49,7 @@ size_t name_index_find(const struct name_index *index, const char *name, name_of
     return NAME_NOT_FOUND;
 }
 
-// Into the first free slot; there is one, as the table is never full.
+// Puts the slot into the first free one after its home; there is one, as the table is never full.
 static void put(struct name_index *index, struct name_slot slot) {
     const size_t mask = index->capacity - 1;
     size_t i = (size_t)slot.hash & mask;
@@ -71,8 +71,8 @@ bool name_index_reserve(struct name_index *index) {
         return false;
     }
     if (grown.seed == 0) {
-        // Seeded from the table's address and the time: unpredictable to who wrote the file, which
-        // is enough here.
+        // Seeded from the table's address and the time. The author of a file can't predict both,
+        // which is sufficient here.
         grown.seed = mix((uint64_t)(uintptr_t)grown.slots ^ mix((uint64_t)time(NULL))) | 1;
     }
     for (size_t i = 0; i < index->capacity; ++i) {
@@ -88,8 +88,8 @@ void name_index_add(struct name_index *index, const char *name, size_t position)
     index->count++;
 }
 
-// Deletes slot `hole` without a tombstone: entries behind it that could no longer be found across
-// the gap move up (Knuth's algorithm R).
+// Deletes slot `hole` without a tombstone: later entries of the same run that would no longer be
+// found move up (Knuth's algorithm R).
 static void close_gap(struct name_index *index, size_t hole) {
     const size_t mask = index->capacity - 1;
     for (size_t i = (hole + 1) & mask; index->slots[i].place > 0; i = (i + 1) & mask) {
@@ -101,8 +101,8 @@ static void close_gap(struct name_index *index, size_t hole) {
     index->slots[hole].place = 0;
 }
 
-// Positions behind the removed one move down by one, as the owner's array does. O(capacity): keys
-// are removed rarely.
+// Positions after the removed one decrease by one, as in the owner's array. O(capacity): keys are
+// removed rarely.
 void name_index_remove(struct name_index *index, size_t position) {
     size_t hole = NAME_NOT_FOUND;
     for (size_t i = 0; i < index->capacity; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds the position of a name in an array that its owner keeps.
+// Maps names to positions in an array of the owner's.
 #ifndef GGML_GGUF_NAME_INDEX_H
 #define GGML_GGUF_NAME_INDEX_H
 
@@ -31,7 +31,7 @@ size_t name_index_find(const struct name_index *index, const char *name, name_of
 bool name_index_reserve(struct name_index *index);
 // Adds a name that isn't there yet, after name_index_reserve(). [stream]
 void name_index_add(struct name_index *index, const char *name, size_t position);
-// Forgets the name at a position, before the owner moves what is behind it down by one. [stream]
+// Removes the name at a position, before the owner moves the later elements down by one. [stream]
 void name_index_remove(struct name_index *index, size_t position);
 void name_index_free(struct name_index *index);
 

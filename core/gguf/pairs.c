@@ -52,8 +52,8 @@ const char *gguf_pair_string(const struct gguf_pair *pair, size_t i, size_t *out
     return (const char *)pair->data.data + starts[i];
 }
 
-// Strings lie one after the other, each with a final zero, so that readers get C strings without a
-// copy.
+// Strings are stored one after the other, each with a final zero, so that readers get C strings
+// without a copy.
 bool gguf_pair_add_string(struct gguf_pair *pair, const char *text, size_t length) {
     const size_t start = pair->data.size;
     if (length > GGUF_MAX_LENGTH) {
@@ -66,7 +66,7 @@ bool gguf_pair_add_string(struct gguf_pair *pair, const char *text, size_t lengt
     return gguf_bytes_append(&pair->starts, &start, sizeof(start));
 }
 
-// The order of pairs is that of the file, so what is behind moves down.
+// Pairs keep the order of the file: the later ones move down. O(pairs).
 static void remove_at(struct gguf_context *ctx, size_t position) {
     name_index_remove(&ctx->keys, position);
     gguf_pair_free(&ctx->pairs[position]);
@@ -75,12 +75,12 @@ static void remove_at(struct gguf_context *ctx, size_t position) {
             (ctx->n_pairs - position) * sizeof(ctx->pairs[0]));
 }
 
-// Special: this key's value also decides where tensors lie.
+// This key's value also decides where tensors are placed.
 static bool is_alignment(const char *key) {
     return strcmp(key, GGUF_KEY_GENERAL_ALIGNMENT) == 0;
 }
 
-// The alignment as a power of two; any other would break the padding of data.
+// The alignment as a power of two; the padding of data is defined for no other.
 static bool alignment_from(const struct gguf_pair *pair, size_t *out_alignment) {
     uint32_t value = 0;
     *out_alignment = 0;
@@ -98,7 +98,7 @@ static bool alignment_from(const struct gguf_pair *pair, size_t *out_alignment) 
     return true;
 }
 
-// All that can fail comes before the context is changed.
+// Everything that can fail comes before the context is changed.
 bool gguf_pair_put(struct gguf_context *ctx, struct gguf_pair *pair) {
     size_t alignment;
     if (pair->key[0] == '\0') {
@@ -114,6 +114,7 @@ bool gguf_pair_put(struct gguf_context *ctx, struct gguf_pair *pair) {
         (!alignment_from(pair, &alignment) || !gguf_infos_place(ctx, alignment))) {
         goto fail;
     }
+    // Its memory may be what the new value was copied from, but the copy is complete.
     const size_t old = gguf_pair_find(ctx, pair->key);
     if (old != NAME_NOT_FOUND) remove_at(ctx, old);
     name_index_add(&ctx->keys, pair->key, ctx->n_pairs);
@@ -125,7 +126,7 @@ fail:
     return false;
 }
 
-// Without its key the alignment is the default again.
+// Without its key the alignment is the default one.
 int64_t gguf_remove_key(struct gguf_context *ctx, const char *key) {
     const size_t position = ctx && key ? gguf_pair_find(ctx, key) : NAME_NOT_FOUND;
     if (position == NAME_NOT_FOUND) return -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reader of meta data. Nothing of a file is trusted: what is declared is compared with what is
-// left of the file before memory is taken for it.
+// Reader of the metadata. Nothing in a file is trusted: declared sizes are compared with the rest
+// of the file before memory is allocated.
 #include <string.h>
 
 #include "base/mem.h"
@@ -9,12 +9,11 @@
 #include "gguf/gguf_impl.h"
 #include "gguf/source.h"
 
-// Least bytes of a pair (key length, one character, type, value) and of a tensor (name length,
-// dimensions, type, offset).
+// Smallest size in bytes of a pair (key length, one character, type, value) and of a tensor (name
+// length, dimensions, type, offset).
 enum { MIN_PAIR_BYTES = 8 + 1 + 4 + 1, MIN_INFO_BYTES = 8 + 4 + 4 + 8 };
 
-// Each tensor and pair takes some bytes at least, so that the rest of the file bounds their
-// numbers.
+// Every tensor and pair takes a few bytes at least: the rest of the file bounds their numbers.
 static bool read_counts(struct gguf_source *source, uint64_t *out_n_infos, uint64_t *out_n_pairs) {
     int64_t counts[2] = {0, 0};
     *out_n_infos = *out_n_pairs = 0;
@@ -33,7 +32,7 @@ static bool read_counts(struct gguf_source *source, uint64_t *out_n_infos, uint6
     return true;
 }
 
-// Magic and version. A version whose lower half is 0 is one of the other byte order.
+// Magic and version. If the lower half of the version is 0, the file has the other byte order.
 static bool read_version(struct gguf_source *source, uint32_t *out_version) {
     unsigned char magic[4];
     *out_version = 0;
@@ -56,7 +55,7 @@ static bool read_version(struct gguf_source *source, uint32_t *out_version) {
     return true;
 }
 
-// Length of a text, which has to fit into what is left.
+// Length of a text, which has to fit into the rest of the file.
 static bool read_length(struct gguf_source *source, size_t *out_length) {
     uint64_t length;
     *out_length = 0;
@@ -77,7 +76,7 @@ static bool read_text(struct gguf_source *source, struct gguf_bytes *bytes) {
            gguf_bytes_append(bytes, "", 1);
 }
 
-// Keys are texts without zero bytes, each only once.
+// A key is a text without zero bytes and occurs once.
 static bool read_key(struct gguf_source *source, const struct gguf_context *ctx,
                      struct gguf_pair *pair) {
     struct gguf_bytes text = {0};
@@ -111,6 +110,7 @@ static bool read_type(struct gguf_source *source, struct gguf_pair *pair) {
         return gguf_source_damaged(source, "key '%s' has %s %d", pair->key,
                                    pair->is_array ? "an array of type" : "type", (int)type);
     }
+    // SIZE_MAX / 16: sizes of the arrays in memory can't wrap around where size_t has 32 bits.
     if (n > GGUF_MAX_LENGTH || n > SIZE_MAX / 16 || n > gguf_source_left(source) / size) {
         return gguf_source_damaged(source, "key '%s' has %llu elements, but %llu bytes are left",
                                    pair->key, (unsigned long long)n,
@@ -120,7 +120,7 @@ static bool read_type(struct gguf_source *source, struct gguf_pair *pair) {
     return true;
 }
 
-// Numbers are taken as they are; booleans become 0 or 1, as others would be undefined in C.
+// Numbers are taken as they are. Booleans become 0 or 1: other bytes are undefined as a bool of C.
 static bool read_value(struct gguf_source *source, struct gguf_pair *pair) {
     if (pair->type != GGUF_TYPE_STRING) {
         if (!gguf_source_append(source, &pair->data, pair->n * gguf_type_size(pair->type))) {
@@ -151,7 +151,7 @@ static bool read_pair(struct gguf_source *source, struct gguf_context *ctx) {
     return gguf_pair_put(ctx, &pair);
 }
 
-// Names have to fit into a tensor, each only once.
+// A name fits into a tensor's array and occurs once.
 static bool read_name(struct gguf_source *source, const struct gguf_context *ctx,
                       struct ggml_tensor *tensor) {
     size_t length;
@@ -170,7 +170,7 @@ static bool read_name(struct gguf_source *source, const struct gguf_context *ctx
     return true;
 }
 
-// Extents and type; whether they make a tensor is checked with its size.
+// Extents and type; gguf_tensor_pack() checks whether they are possible.
 static bool read_shape(struct gguf_source *source, struct ggml_tensor *tensor) {
     uint32_t n_dims;
     int32_t type;
@@ -190,7 +190,7 @@ static bool read_shape(struct gguf_source *source, struct ggml_tensor *tensor) {
     return true;
 }
 
-// Tensors have to follow each other without gaps but padding: so none overlaps another one.
+// Each tensor has to begin where the previous one's padding ends: so none overlaps another.
 static bool read_info(struct gguf_source *source, struct gguf_context *ctx) {
     struct ggml_tensor tensor = {0};
     uint64_t offset;
@@ -207,8 +207,7 @@ static bool read_info(struct gguf_source *source, struct gguf_context *ctx) {
     return gguf_info_put(ctx, &tensor, size);
 }
 
-// Version, counts, pairs, tensors, then padding up to the data. Everything is bounded by the size
-// of the file.
+// Version, counts, pairs, tensors, then padding up to the data.
 static bool read_meta(struct gguf_source *source, struct gguf_context *ctx) {
     uint64_t n_infos;
     uint64_t n_pairs;

@@ -5,7 +5,7 @@
 #include "gguf/gguf_impl.h"
 #include "gguf/source.h"
 
-// Bytes of a ggml context that holds all tensors and, as one more, their data.
+// Bytes of a ggml context for all tensors and one more, which holds their data.
 static bool context_size(const struct gguf_context *ctx, size_t data_size, size_t *out_size) {
     const size_t n = ctx->n_infos + 1; // the data itself is a tensor
     *out_size = 0;
@@ -25,7 +25,7 @@ static struct ggml_tensor *read_blob(const struct gguf_context *ctx, struct gguf
     return gguf_source_read(source, blob->data, ctx->data_size) ? blob : NULL;
 }
 
-// Tensors without data if `data` is NULL: for programs that only want the shapes, or load by
+// Tensors without data if `data` is NULL: for programs that only need the shapes, or load the data
 // themselves.
 static bool make_tensors(const struct gguf_context *ctx, struct ggml_context *tensors, char *data) {
     for (size_t i = 0; i < ctx->n_infos; ++i) {
@@ -39,7 +39,7 @@ static bool make_tensors(const struct gguf_context *ctx, struct ggml_context *te
     return true;
 }
 
-// Checks that the data is there before memory for it is taken.
+// Checks that the data exists before memory for it is allocated.
 bool gguf_read_tensors(const struct gguf_context *ctx, struct gguf_source *source,
                        struct gguf_init_params params) {
     struct ggml_tensor *blob = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Setting pairs. Values are copied first, since they may lie in the pair that is replaced.
+// Setting pairs. Values are copied first: they may be part of the pair that is replaced.
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "gguf/gguf_impl.h"
 
+// Only the first failure is kept.
 void gguf_note_failure(struct gguf_context *ctx) {
     if (ctx && ctx->failure[0] == '\0')
         snprintf(ctx->failure, sizeof(ctx->failure), "%s", ggml_last_error());
@@ -75,7 +76,7 @@ void gguf_set_val_str(struct gguf_context *ctx, const char *key, const char *val
         gguf_note_failure(ctx);
 }
 
-// The limits are those of readers; sizes in bytes can't overflow below them.
+// The limits are those of readers; below them sizes in bytes can't overflow.
 static bool array_is_possible(const char *function, const char *key, const void *data, size_t n) {
     if ((data || n == 0) && n <= GGUF_MAX_LENGTH && n <= SIZE_MAX / 16) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: '%s': %zu elements %s", function, key ? key : "", n,
@@ -143,6 +144,7 @@ void gguf_set_kv(struct gguf_context *ctx, const struct gguf_context *src) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "gguf_set_kv: a context is NULL");
         return;
     }
+    // A context copied into itself stays as it is.
     for (size_t i = 0; src != ctx && i < src->n_pairs; ++i) {
         struct gguf_pair pair;
         if (!copy_pair(&src->pairs[i], &pair) || !gguf_pair_put(ctx, &pair)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Short reads, of which a header has many, are served from a buffer that is read ahead; long
-// ones go straight to the caller's memory. Every read is bounded by the end of the file,
-// whatever sizes the file claims.
+// Short reads, of which a header has many, are served from a read-ahead buffer; long ones go
+// straight to the caller's memory. Every read is bounded by the end of the file, whatever sizes the
+// file claims.
 #include "gguf/source.h"
 
 #include <stdarg.h>
@@ -26,15 +26,15 @@ bool gguf_source_damaged(const struct gguf_source *source, const char *format, .
     return false;
 }
 
-// One call of the reader; returns the bytes, 0 at the end. A reader that claims more than was asked
-// for counts as ended.
+// Calls the reader once; returns the number of bytes, 0 at the end. A reader that returns more than
+// it was asked for counts as ended.
 static size_t fetch(struct gguf_source *source, void *out, uint64_t offset, size_t size) {
     if (source->max_chunk > 0 && size > source->max_chunk) size = source->max_chunk;
     const size_t got = source->read(source->userdata, out, offset, size);
     return got <= size ? got : 0;
 }
 
-// Records the premature end; false.
+// Records the premature end; always false.
 static bool ended(struct gguf_source *source, size_t size) {
     return gguf_source_damaged(source, "the file ends before the next %zu bytes", size);
 }
@@ -58,7 +58,7 @@ static void fetch_ahead(struct gguf_source *source) {
     source->n_ahead = source->n_held;
 }
 
-// Takes what the read-ahead buffer has; returns the bytes.
+// Takes bytes from the read-ahead buffer; returns their number.
 static size_t take_ahead(struct gguf_source *source, void *out, size_t size) {
     const size_t n = size < source->n_ahead ? size : source->n_ahead;
     if (n == 0) return 0;
@@ -82,7 +82,7 @@ bool gguf_source_read(struct gguf_source *source, void *out, size_t size) {
     return true;
 }
 
-// Memory doubles as bytes arrive, so that a size that the file only claims takes no memory.
+// Memory grows as bytes arrive: a size that is merely claimed allocates nothing.
 bool gguf_source_append(struct gguf_source *source, struct gguf_bytes *bytes, size_t size) {
     if (size > gguf_source_left(source)) return ended(source, size);
     while (size > 0) {
@@ -96,7 +96,7 @@ bool gguf_source_append(struct gguf_source *source, struct gguf_bytes *bytes, si
     return true;
 }
 
-// Padding that was read ahead is dropped; what is beyond is skipped by the offset alone.
+// Drops padding from the read-ahead buffer; the rest of it is skipped by the offset alone.
 bool gguf_source_align(struct gguf_source *source, size_t alignment) {
     uint64_t left = (alignment - source->offset % alignment) % alignment;
     if (left > gguf_source_left(source)) return ended(source, (size_t)left);
@@ -115,8 +115,10 @@ static size_t read_memory(void *userdata, void *out, uint64_t offset, size_t siz
 // The memory is not kept: everything is copied.
 struct gguf_context *gguf_init_from_buffer(const void *data, size_t size,
                                            struct gguf_init_params params) {
-    struct gguf_source source = {
-        .read = read_memory, .userdata = (void *)(uintptr_t)data, .end = size};
+    struct gguf_source source = {// The cast drops const; read_memory() only reads.
+                                 .read = read_memory,
+                                 .userdata = (void *)(uintptr_t)data,
+                                 .end = size};
     if (!data) source.end = 0;
     return gguf_read(&source, params);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a GGUF file comes from: read once, from the front to the end.
+// Input of a GGUF file: read once, from beginning to end.
 #ifndef GGML_GGUF_SOURCE_H
 #define GGML_GGUF_SOURCE_H
 
@@ -23,11 +23,11 @@ struct gguf_source {
 uint64_t gguf_source_left(const struct gguf_source *source);
 // The next bytes; false with a message if there are not as many. [stream]
 bool gguf_source_read(struct gguf_source *source, void *out, size_t size);
-// Appends the next bytes; takes memory only as they arrive. [stream]
+// Appends the next bytes; allocates memory only as they arrive. [stream]
 bool gguf_source_append(struct gguf_source *source, struct gguf_bytes *bytes, size_t size);
 // Skips to the next multiple of a power of two. [stream]
 bool gguf_source_align(struct gguf_source *source, size_t alignment);
-// Records a damaged file at the present place; always false. [stream]
+// Records a damaged file at the present offset; always false. [stream]
 bool gguf_source_damaged(const struct gguf_source *source, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);
 

@@ -19,7 +19,7 @@ typedef __int64 file_offset;
 typedef off_t file_offset;
 #endif
 
-// A file and where it stands, to avoid seeking between consecutive reads.
+// A file and its present position, to avoid seeking between consecutive reads.
 struct file_place {
     FILE *file;
     uint64_t offset;
@@ -36,7 +36,7 @@ static size_t read_file(void *userdata, void *out, uint64_t offset, size_t size)
     return got;
 }
 
-// Current position and end of the file; false if it can't be positioned.
+// Current position and end of the file; false if it isn't seekable.
 static bool measure(FILE *file, uint64_t *out_start, uint64_t *out_end) {
     const file_offset start = tell_file(file);
     *out_start = *out_end = 0;
@@ -44,6 +44,7 @@ static bool measure(FILE *file, uint64_t *out_start, uint64_t *out_end) {
     const file_offset end = tell_file(file);
     if (end < 0 || seek_file(file, start, SEEK_SET) != 0) return false;
     *out_start = (uint64_t)start;
+    // A GGUF file may be embedded in another one: it begins at the current position.
     *out_end = (uint64_t)(end > start ? end : start);
     return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tensors of a context and where their data lies.
+// The tensors of a context and the offsets of their data.
 #include <string.h>
 
 #include "base/status.h"
@@ -14,8 +14,8 @@ size_t gguf_info_find(const struct gguf_context *ctx, const char *name) {
     return name_index_find(&ctx->names, name, name_at, ctx);
 }
 
-// Multiplies, ignoring factors of 0; false if the product of the others would exceed the limit, so
-// that no stride overflows even in a tensor without elements.
+// Multiplies. Factors of 0 are ignored, so that strides can't overflow in an empty tensor either;
+// false if the product would exceed the limit.
 static bool multiply(size_t *value, int64_t factor) {
     const size_t limit = SIZE_MAX / 2 < INT64_MAX ? SIZE_MAX / 2 : INT64_MAX;
     if (factor == 0) return true;
@@ -75,7 +75,7 @@ static bool too_large(const char *name) {
     return false;
 }
 
-// Data follows the last tensor's padding. Nothing changes on failure.
+// A tensor's data begins after the padding of the previous one. Nothing changes on failure.
 bool gguf_info_put(struct gguf_context *ctx, const struct ggml_tensor *tensor, size_t size) {
     size_t end = ctx->data_size;
     if (!advance(&end, size, ctx->alignment)) return too_large(tensor->name);
@@ -90,7 +90,7 @@ bool gguf_info_put(struct gguf_context *ctx, const struct ggml_tensor *tensor, s
     return true;
 }
 
-// Two walks: the first one finds out whether all fits, so that a failure leaves the old offsets.
+// Two passes: the first only checks, so that a failure leaves the old offsets.
 bool gguf_infos_place(struct gguf_context *ctx, size_t alignment) {
     size_t offset = 0;
     for (size_t i = 0; i < ctx->n_infos; ++i) {
@@ -108,7 +108,7 @@ bool gguf_infos_place(struct gguf_context *ctx, size_t alignment) {
     return true;
 }
 
-// The tensor's name must end within its array: it is the application's memory.
+// The name has to end within its array: the tensor is the application's memory.
 static bool add_tensor(struct gguf_context *ctx, const struct ggml_tensor *tensor) {
     struct ggml_tensor packed;
     size_t size;
@@ -134,7 +134,7 @@ void gguf_add_tensor(struct gguf_context *ctx, const struct ggml_tensor *tensor)
     if (!add_tensor(ctx, tensor)) gguf_note_failure(ctx);
 }
 
-// By name, with a message.
+// The tensor of a name; NULL with a message.
 static struct gguf_info *named(const char *function, struct gguf_context *ctx, const char *name) {
     const size_t position = ctx && name ? gguf_info_find(ctx, name) : NAME_NOT_FOUND;
     if (position != NAME_NOT_FOUND) return &ctx->infos[position];
@@ -142,14 +142,14 @@ static struct gguf_info *named(const char *function, struct gguf_context *ctx, c
     return NULL;
 }
 
-// Data that no longer fits the type must not be written.
+// Data that doesn't fit the type any more must not be written.
 static void forget_data(struct gguf_info *info) {
     info->tensor.buffer = NULL;
     info->tensor.view_src = NULL;
     info->tensor.data = NULL;
 }
 
-// A buffer that held the smaller type is too short for the new one.
+// A buffer of the smaller old type would be read beyond its end.
 void gguf_set_tensor_type(struct gguf_context *ctx, const char *name, enum ggml_type type) {
     struct gguf_info *info = named(__func__, ctx, name);
     if (!info) {
@@ -166,7 +166,7 @@ void gguf_set_tensor_type(struct gguf_context *ctx, const char *name, enum ggml_
     }
 }
 
-// Points to memory of the application, which must stay until the file is written.
+// Refers to memory of the application, which has to stay valid until the file is written.
 void gguf_set_tensor_data(struct gguf_context *ctx, const char *name, const void *data) {
     struct gguf_info *info = named(__func__, ctx, name);
     if (!info) {

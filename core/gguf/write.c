@@ -10,7 +10,7 @@
 
 enum { PIECE = 1 << 20 };
 
-// Where bytes go: a file, memory that is large enough, or nowhere while counting.
+// Destination of bytes: a file, memory that is large enough, or none while counting.
 struct sink {
     FILE *file;          // or NULL
     unsigned char *data; // or NULL
@@ -18,8 +18,8 @@ struct sink {
     bool good;
 };
 
-// Writes, copies or counts bytes. After a failure nothing more is written, so that callers need
-// not look each time.
+// Writes, copies or counts bytes. After a failure nothing more is written: callers need not check
+// every call.
 static void put(struct sink *sink, const void *data, size_t size) {
     if (!sink->good || size == 0) return;
     if (sink->data) memcpy(sink->data + sink->size, data, size);
@@ -38,7 +38,7 @@ static void put_i32(struct sink *sink, int32_t value) {
     put(sink, &value, sizeof(value));
 }
 
-// As in the format: length, then bytes without a final zero.
+// As the format has it: length, then bytes without a final zero.
 static void put_text(struct sink *sink, const char *text, size_t length) {
     put_u64(sink, length);
     put(sink, text, length);
@@ -76,7 +76,7 @@ static void put_pair(struct sink *sink, const struct gguf_pair *pair) {
     }
 }
 
-// Not ggml_n_dims, which also drops extents of 0.
+// Not ggml_n_dims(), which drops extents of 0 as well.
 static int dimensions(const struct ggml_tensor *tensor) {
     int n = GGML_MAX_DIMS;
     while (n > 1 && tensor->ne[n - 1] == 1) {
@@ -110,7 +110,7 @@ static void put_meta(struct sink *sink, const struct gguf_context *ctx) {
     put_padding(sink, ctx->alignment);
 }
 
-// Reads a tensor from its device in pieces of PIECE bytes: no copy of the whole is made.
+// Reads a tensor from its device in pieces of PIECE bytes, so that the whole isn't copied.
 static void put_device_data(struct sink *sink, const struct gguf_info *info, char *piece) {
     for (size_t at = 0; sink->good && at < info->size;) {
         const size_t n = info->size - at < PIECE ? info->size - at : PIECE;
@@ -122,7 +122,7 @@ static void put_device_data(struct sink *sink, const struct gguf_info *info, cha
     }
 }
 
-// A tensor's data from wherever it lies: a buffer, or memory of the application.
+// A tensor's data, from a buffer or from memory of the application.
 static void put_tensor(struct sink *sink, const struct gguf_info *info, char *piece) {
     const struct ggml_tensor *tensor = &info->tensor;
     const struct ggml_tensor *root = tensor->view_src ? tensor->view_src : tensor;
@@ -142,7 +142,7 @@ static void put_tensor(struct sink *sink, const struct gguf_info *info, char *pi
     }
 }
 
-// Meta data, then each tensor with padding behind.
+// Metadata, then each tensor followed by padding.
 static void put_all(struct sink *sink, const struct gguf_context *ctx, bool only_meta) {
     put_meta(sink, ctx);
     if (only_meta || !sink->good || ctx->n_infos == 0) return;
@@ -158,7 +158,8 @@ static void put_all(struct sink *sink, const struct gguf_context *ctx, bool only
     ggml_mem_free(piece);
 }
 
-// A file that lacks what the program put in would be taken for whole.
+// Refuses to write a context that lacks something the program tried to put in: the file would look
+// complete.
 static bool is_whole(const char *function, const struct gguf_context *ctx) {
     if (ctx->failure[0] == '\0') return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: not everything could be put in: %s", function,
@@ -182,7 +183,7 @@ bool gguf_write_to_file_ptr(const struct gguf_context *ctx, FILE *file, bool onl
     return sink.good;
 }
 
-// An unfinished file is left behind after a failure.
+// A failure leaves an unfinished file behind.
 bool gguf_write_to_file(const struct gguf_context *ctx, const char *fname, bool only_meta) {
     if (ctx && !is_whole(__func__, ctx)) return false;
     FILE *file = ctx && fname ? ggml_fopen(fname, "wb") : NULL;
@@ -200,7 +201,7 @@ bool gguf_write_to_file(const struct gguf_context *ctx, const char *fname, bool 
     return good;
 }
 
-// Counted by the same code that writes, so that the sizes always agree.
+// Counted by the code that writes, so that both sizes agree.
 size_t gguf_get_meta_size(const struct gguf_context *ctx) {
     struct sink sink = {.good = true};
     if (ctx) put_meta(&sink, ctx);

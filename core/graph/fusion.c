@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Questions that backends ask before they compute several nodes at once: of graphs as streams see
-// them, and of ggml's own.
+// Checks that backends make before they compute several nodes in one step: for graphs as streams
+// get them, and for ggml's own.
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
 
-// A graph of either kind, so that each question is implemented once.
+// A graph of either kind, so that each check is implemented once.
 struct asked {
     int n_nodes;
     struct ggml_tensor *const *nodes;

@@ -2,10 +2,9 @@
 // Graph objects: creation, copies, access.
 //
 // A graph is one object of a context: the struct, then nodes, leafs, the keys of the hash set of
-// all tensors in it, gradients and accumulators if they were asked for, use counts, and the bits
-// that say which slots of the set are taken. What is kept per tensor (use counts, gradients) has
-// the index of the tensor's slot, so a copy to a set of another size has to insert every tensor
-// again.
+// all its tensors, gradients and accumulators if requested, use counts, and the bits of the set's
+// used slots. Data per tensor (use counts, gradients) has the index of the tensor's slot: a copy to
+// a set of another size inserts every tensor again.
 #include "graph/graph.h"
 
 #include <limits.h>
@@ -15,9 +14,9 @@
 #include "ggml-backend.h"
 #include "tensor/context.h"
 
-// Bytes of the object that holds a graph and its arrays, 0 if no such graph is possible. The set
-// has room for `size` nodes and as many leafs. A node and a leaf take less than 256 bytes in all
-// arrays together, so that the sum can't overflow with 32 bits either.
+// Bytes of the object, 0 if such a graph is impossible. The set has room for `size` nodes and as
+// many leafs. A node and a leaf take less than 256 bytes in all arrays together, so that the sum
+// can't overflow with 32 bits either.
 static size_t graph_size(size_t size, bool grads) {
     if (size > INT_MAX || size > SIZE_MAX / 256) return 0;
     const size_t slots = ggml_hash_size(2 * size);
@@ -82,8 +81,8 @@ void ggml_graph_set_error(struct ggml_cgraph *graph, const char *message) {
     if (!graph->error) graph->error = message;
 }
 
-// Empties a graph. Without a number it counts as a new one for plans that are kept by number. Cost:
-// the bits of the set, not its keys.
+// Empties a graph. Without a number it is a new graph for plans that are kept by number. Costs
+// clearing the set's bits, not its keys.
 void ggml_graph_clear(struct ggml_cgraph *cgraph) {
     THREAD_GUARD_VOID(cgraph);
     if (!cgraph) return;
@@ -235,6 +234,7 @@ struct ggml_tensor *ggml_graph_get_grad_acc(const struct ggml_cgraph *cgraph,
     return cgraph ? by_slot(cgraph, cgraph->grad_accs, node) : NULL;
 }
 
+// Works for gradients in a device's buffer and in plain memory.
 static void set_one(struct ggml_tensor *tensor) {
     const float one = 1.0f;
     if (tensor->type != GGML_TYPE_F32 || !ggml_is_scalar(tensor) ||

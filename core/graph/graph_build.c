@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Puts a tensor and everything that it depends on into a graph, by depth-first search, which gives
-// a topological order. The stack is explicit, since graphs may be deeper than a thread's stack.
+// Adds a tensor and everything it depends on to a graph, by depth-first search, which yields a
+// topological order. The stack is explicit, since graphs can be deeper than a thread's stack.
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
@@ -29,7 +29,7 @@ struct visit {
 static const char full[] =
     "graph: it is full; create it with a larger size (ggml_new_graph_custom)";
 
-// Doubles; the first 64 frames lie in the visit itself.
+// Doubles the stack; the first 64 frames are part of the visit itself.
 static bool grow(struct visit *visit) {
     const size_t bytes = visit->capacity * sizeof(visit->frames[0]);
     struct frame *old = visit->frames == visit->few ? NULL : visit->frames;
@@ -44,6 +44,7 @@ static bool grow(struct visit *visit) {
     return true;
 }
 
+// A frame is a tensor whose sources are still being visited.
 static inline bool push(struct visit *visit, struct ggml_tensor *tensor, bool known) {
     if (visit->depth == visit->capacity && !grow(visit)) return false;
     visit->frames[visit->depth++] = (struct frame){.tensor = tensor, .known = known};
@@ -100,8 +101,10 @@ static bool refuse(struct visit *visit, const struct ggml_tensor *tensor) {
     return false;
 }
 
-// Enters a tensor that is new in the graph. Without sources it is complete at once.
+// Enters a tensor that isn't in the graph yet. Without sources it is complete at once.
 static inline bool enter_new(struct visit *visit, struct ggml_tensor *tensor, size_t slot,
+                             // Slots of a cleared graph keep old values: all data of the slot is
+                             // set.
                              bool childless) {
     struct ggml_cgraph *graph = visit->graph;
     ggml_bitset_set(graph->visited_hash_set.used, slot);
@@ -114,8 +117,8 @@ static inline bool enter_new(struct visit *visit, struct ggml_tensor *tensor, si
     return childless ? append(graph, tensor) : push(visit, tensor, false);
 }
 
-// Enters a tensor; *out_slot is its slot in the hash set. The COMPUTE flag also marks leafs with
-// sources: it says that everything behind the tensor has been reached.
+// Enters a tensor; *out_slot is its slot in the hash set. The COMPUTE flag is also set on leafs
+// with sources, where it means that everything the tensor depends on has been reached.
 static inline bool enter(struct visit *visit, struct ggml_tensor *tensor, size_t *out_slot) {
     const size_t slot = find(visit, tensor);
     *out_slot = slot;
@@ -131,6 +134,7 @@ static inline bool enter(struct visit *visit, struct ggml_tensor *tensor, size_t
     if (!ggml_bitset_get(visit->graph->visited_hash_set.used, slot)) {
         return enter_new(visit, tensor, slot, childless);
     }
+    // Known and not flagged so far: its sources need the flag as well.
     return reached || push(visit, tensor, true);
 }
 
@@ -193,15 +197,15 @@ void ggml_build_forward_expand(struct ggml_cgraph *cgraph, struct ggml_tensor *t
     visit_tensor(cgraph, tensor, true);
 }
 
-// Determines the order of nodes only: without the COMPUTE flag nothing is computed until another
-// call reaches them.
+// Determines the order of the nodes only: without the COMPUTE flag none is computed until another
+// call reaches it.
 void ggml_build_forward_order(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor) {
     THREAD_GUARD_VOID(cgraph);
     visit_tensor(cgraph, tensor, false);
 }
 
-// All alternatives are in the graph, so that graphs of different choices have the same nodes; only
-// the chosen one is computed.
+// All alternatives become part of the graph, so that graphs of different choices have the same
+// nodes; only the chosen one is computed.
 struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph,
                                               struct ggml_tensor **tensors, int n_tensors,
                                               int idx) {

@@ -26,6 +26,7 @@ void ggml_graph_print(const struct ggml_cgraph *cgraph) {
     GGML_LOG_INFO("========================================\n");
 }
 
+// Escapes the characters that end a field of a Graphviz record.
 static void print_quoted(FILE *file, const char *text) {
     for (; *text; ++text) {
         if (strchr("\"\\<>{}|", *text)) fputc('\\', file);
@@ -53,7 +54,7 @@ static void print_edges(FILE *file, const struct ggml_tensor *tensor) {
     }
 }
 
-// Parameters, nodes that only the backward graph has, nodes with gradients, all others.
+// Colours: parameters, nodes of the backward graph only, nodes with gradients, all others.
 static const char *node_colour(const struct ggml_cgraph *forward, const struct ggml_cgraph *graph,
                                struct ggml_tensor *node) {
     if (node->flags & GGML_TENSOR_FLAG_PARAM) return "yellow";

@@ -5,7 +5,8 @@
 #include "base/status.h"
 #include "ggml-impl.h"
 
-// Shares arrays with the graph; valid as long as that. The number is 0, as several views may exist.
+// Shares its arrays with the graph and is valid as long as that. The number is 0, as several views
+// may exist.
 struct ggml_cgraph ggml_graph_view(struct ggml_cgraph *cgraph, int i0, int i1) {
     struct ggml_cgraph view = {0};
     if (!cgraph || i0 < 0 || i1 < i0 || i1 > cgraph->n_nodes) {
@@ -23,7 +24,7 @@ struct ggml_cgraph ggml_graph_view(struct ggml_cgraph *cgraph, int i0, int i1) {
     return view;
 }
 
-// Never 0, which means that a graph has no number. Lock-free.
+// Never 0, which marks a graph without a number. Lock-free.
 uint64_t ggml_graph_next_uid(void) {
     static atomic_uint_least64_t last_uid;
     return atomic_fetch_add_explicit(&last_uid, 1, memory_order_relaxed) + 1;

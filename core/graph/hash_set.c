@@ -19,6 +19,7 @@ size_t ggml_hash_size(size_t min_sz) {
     for (size_t i = 0; i < n; ++i) {
         if (hash_sizes[i] >= min_sz) return hash_sizes[i];
     }
+    // Odd: coprime to the multiples of 16 that addresses are.
     return min_sz | 1;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Device details are accepted only as a whole: bounded, UTF-8, each name once. Otherwise they are
-// left out with a message.
+// Details of a device are accepted or rejected as a whole: bounded in number, UTF-8, each name
+// once.
 #include "plugin/query/details.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static bool is_sound(const struct ggml_backend_feature *list) {
     return false;
 }
 
-// Runs the plugin's code.
+// Calls the plugin.
 const struct ggml_backend_feature *plugin_details(const struct host_plugin *plugin,
                                                   ggml_backend_dev_t device) {
     const struct ggml_plugin_table *table = plugin->table;
@@ -52,6 +52,7 @@ bool details_copy(struct arena *arena, const struct ggml_backend_feature *list,
     if (!list) return true;
     while (list[n].name)
         ++n;
+    // The list ends with an empty row.
     struct ggml_backend_feature *copy = arena_alloc(arena, (n + 1) * sizeof(*copy));
     for (size_t i = 0; copy && i < n; ++i) {
         copy[i].name = arena_strdup(arena, list[i].name);
@@ -63,7 +64,7 @@ bool details_copy(struct arena *arena, const struct ggml_backend_feature *list,
     return copy != NULL;
 }
 
-// Isolated devices have their details from the plugin in the other process.
+// The details of an isolated device come from its plugin in the other process.
 const struct ggml_backend_feature *ggml_backend_dev_details(ggml_backend_dev_t device) {
     if (!device) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: device is NULL", __func__);
@@ -77,6 +78,7 @@ const struct ggml_backend_feature *ggml_backend_dev_details(ggml_backend_dev_t d
         return NULL;
     }
     const struct ggml_backend_feature *list = plugin_details(plugin, original);
+    // Ends host_live_hold().
     atomic_fetch_sub(&plugin->live, 1);
     return list;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a plugin reports about its devices beyond their properties.
+// Details of devices that plugins report beyond their properties.
 #ifndef GGML_PLUGIN_QUERY_DETAILS_H
 #define GGML_PLUGIN_QUERY_DETAILS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Buffers that other hosts and processes use too, where the device's plugin offers
+// Buffers shared with other processes and APIs, where the device's plugin offers
 // "ggml.external-memory".
 #include <stdatomic.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "plugin/registry/live.h"
 #include "plugin/registry/plugin.h"
 
-// The device's plugin, kept loaded by its use count, and its extension; NULL with a message if it
-// has none.
+// The device's plugin, held by its use count, and its extension; NULL with a message if it has
+// none.
 static struct host_plugin *plugin_of(ggml_backend_dev_t device, const char *function,
                                      const struct ggml_extension_external_memory **out_extension) {
     if (!device_given(device, function, "device")) return NULL;
@@ -50,8 +50,8 @@ static bool is_large_enough(const char *function, const char *label, ggml_backen
     return false;
 }
 
-// Checks the buffer that the plugin returned, attaches it to the device, and ends the hold on the
-// plugin. NULL with a message if it is unusable.
+// Checks the buffer that the plugin returned, attaches it to the device, and releases the plugin.
+// NULL with a message if it is unusable.
 static ggml_backend_buffer_t external_take_buffer(struct host_plugin *plugin,
                                                   ggml_backend_dev_t device, const char *function,
                                                   int32_t status, unsigned long told,
@@ -91,7 +91,7 @@ static bool names_memory(const struct ggml_external_memory *memory, enum ggml_ex
            memory->allocation_bytes >= memory->bytes;
 }
 
-// Closing the descriptor is the caller's business.
+// The caller owns the exported descriptor and closes it.
 enum ggml_host_status ggml_backend_buffer_export(ggml_backend_buffer_t buffer,
                                                  enum ggml_external_type type,
                                                  struct ggml_external_memory *out_memory) {
@@ -101,6 +101,7 @@ enum ggml_host_status ggml_backend_buffer_export(ggml_backend_buffer_t buffer,
                          "%s: the buffer or out_memory is NULL, or out_memory->size is not set",
                          __func__);
     }
+    // The size is the caller's; everything else is cleared, so that a failure leaves no descriptor.
     const uint32_t size = out_memory->size;
     memset(out_memory, 0, size);
     out_memory->size = size;

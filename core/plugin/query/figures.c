@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Performance figures of devices, as far as their plugins declare any.
+// Performance figures of devices that declare them through their plugins.
 #include <stdatomic.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "plugin/registry/live.h"
 #include "plugin/registry/plugin.h"
 
-// set by core/isolate, which lies above this folder
+// Set by core/isolate, a layer above this folder.
 static ggml_backend_dev_t (*_Atomic stand_in)(ggml_backend_dev_t device);
 
 void figures_set_stand_in(ggml_backend_dev_t (*original_of)(ggml_backend_dev_t device)) {
@@ -23,6 +23,7 @@ ggml_backend_dev_t figures_original_of(ggml_backend_dev_t device) {
     return original ? original : device;
 }
 
+// NULL: the plugin doesn't offer the extension in this revision.
 static const struct ggml_extension_device_figures *extension_of(const struct host_plugin *plugin) {
     if (!plugin->table || !plugin->table->get_extension) return NULL;
     const struct ggml_extension_device_figures *extension = plugin->table->get_extension(
@@ -30,7 +31,7 @@ static const struct ggml_extension_device_figures *extension_of(const struct hos
     return extension && extension->size >= sizeof(*extension) ? extension : NULL;
 }
 
-// The size is the caller's and stays.
+// Clears all but the size, which is the caller's.
 static void clear(struct ggml_device_figures *figures) {
     const uint32_t size = figures->size;
     memset(figures, 0, size);
@@ -58,6 +59,7 @@ enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t device,
     const int32_t status =
         extension ? extension->figures(original, out_figures) : GGML_HOST_UNSUPPORTED;
     out_figures->size = size;
+    // A copy of an isolated device goes through the other process.
     if (original != device) out_figures->flags &= ~(uint32_t)GGML_DEVICE_FIGURES_DIRECT_COPY;
     const char *name = device->table->get_name(device);
     enum ggml_host_status answer = GGML_HOST_OK;

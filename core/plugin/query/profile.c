@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The profiling extension of a device's plugin. The plugin is held while its table is asked, as it
-// could be unloaded meanwhile; a table that lacks entries counts as none.
+// The profiling extension of a device's plugin. The plugin is held during the call, because it
+// could be unloaded meanwhile. A table that lacks entries counts as none.
 #include "plugin/query/profile.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether a plugin tells when the nodes of graphs are computed.
+// The extension by which a plugin reports when nodes of graphs are computed.
 #ifndef GGML_PLUGIN_QUERY_PROFILE_H
 #define GGML_PLUGIN_QUERY_PROFILE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lock-free look-ups in the registry, and what starts from them.
+// Lock-free queries of the registry, and opening streams by them.
 #include <string.h>
 
 #include "base/status.h"
@@ -17,7 +17,7 @@ static const struct snapshot *query_enter(unsigned *out_section) {
 
 // --- lists ---------------------------------------------------------------------------------------
 
-// Numbers of devices may change between calls, as plugins are loaded and devices appear.
+// The number of devices may change between calls, as plugins are loaded and devices appear.
 size_t ggml_backend_dev_count(void) {
     unsigned section;
     const size_t count = query_enter(&section)->n_devices;
@@ -58,7 +58,7 @@ ggml_backend_reg_t ggml_backend_reg_get(size_t index) {
     return reg;
 }
 
-// Asks a plugin that stands for several backends.
+// Asks a plugin that represents several backends for one of them.
 static ggml_backend_reg_t ask_for_name(ggml_backend_reg_t reg, const char *name) {
     union {
         void *address;
@@ -69,8 +69,8 @@ static ggml_backend_reg_t ask_for_name(ggml_backend_reg_t reg, const char *name)
     return function.address ? function.find(name) : NULL;
 }
 
-// The plugin of the i-th backend, counted as in use. Needed instead of a section where the plugin
-// is called: it may announce devices, which waits for all readers.
+// The plugin of the i-th backend, counted as in use. Used instead of a section where the plugin is
+// called: it may announce devices, which waits for all readers.
 static struct host_plugin *hold_reg(size_t i) {
     unsigned section;
     const struct snapshot *snapshot = snapshot_enter(&section);
@@ -81,7 +81,7 @@ static struct host_plugin *hold_reg(size_t i) {
 }
 
 // NULL without an error if there is none, as in ggml: programs try several names. Plugins that
-// stand for several backends are asked last.
+// represent several backends are asked last.
 ggml_backend_reg_t ggml_backend_reg_by_name(const char *name) {
     unsigned section;
     ggml_backend_reg_t reg = NULL;
@@ -193,14 +193,13 @@ ggml_backend_t ggml_backend_init_best(void) {
 
 // --- backends ------------------------------------------------------------------------------------
 
-// Whether the backend is there; records the error otherwise.
+// Whether the backend isn't NULL; records the error otherwise.
 static bool given(ggml_backend_reg_t reg, const char *function) {
     if (!reg) ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the backend is NULL", function);
     return reg != NULL;
 }
 
-// The plugin of a backend; NULL if it is not registered, in which case the backend is asked
-// directly.
+// The plugin of a registered backend; NULL for others, which are called directly.
 static const struct host_plugin *find_reg(const struct snapshot *snapshot, ggml_backend_reg_t reg) {
     for (size_t i = 0; i < snapshot->n_plugins; ++i) {
         if (snapshot->plugins[i]->reg == reg) return snapshot->plugins[i];
@@ -272,8 +271,8 @@ void *ggml_backend_reg_get_proc_address(ggml_backend_reg_t reg, const char *name
 
 // --- information ---------------------------------------------------------------------------------
 
-// How far the device's figures can be believed: drivers that don't know what is free report 0 for
-// both, or everything as free.
+// Reliability of the device's memory figures: drivers that don't know what is free report 0 for
+// both numbers, or everything as free.
 static enum ggml_memory_quality memory_quality(ggml_backend_dev_t device) {
     size_t free = 0;
     size_t total = 0;
@@ -291,8 +290,8 @@ enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
                                                      "NULL, or out_info->size is not set");
     }
     *out_info = info;
-    // Counted as in use while the plugin is asked for its memory, which happens outside the
-    // section: a driver may take long, and unloading would wait for it.
+    // Counted as in use while the plugin is asked for its memory, outside the section: a driver may
+    // take long, and unloading would wait for it.
     struct host_plugin *plugin = NULL;
     const struct snapshot *snapshot = query_enter(&section);
     for (size_t i = 0; i < snapshot->n_devices && !plugin; ++i) {
