@@ -54,7 +54,11 @@ int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument
     return failure;
 }
 
+// Low priority is the batch class, where the system has it; the others are levels of the FIFO
+// class, which needs a privilege. false if the system refuses: the thread then runs at normal
+// priority.
 bool cpu_thread_priority(enum ggml_sched_priority priority) {
+    // By priority, from GGML_SCHED_PRIO_LOW (-1) on; the classes for 0 have no levels.
     static const int levels[] = {0, 0, 40, 80, 90};
     struct sched_param param = {.sched_priority = levels[priority + 1]};
     if (priority == GGML_SCHED_PRIO_NORMAL) return true;
@@ -73,6 +77,8 @@ void cpu_thread_rest(void) {
 }
 #endif
 
+// The name appears in debuggers and profilers only: failure is ignored. Linux refuses names of more
+// than 15 characters.
 void cpu_thread_name(const char *name) {
 #if defined(__APPLE__)
     pthread_setname_np(name);
@@ -93,6 +99,7 @@ static bool read_text(const char *path, char *out_text, size_t size) {
     return n > 0;
 }
 
+// Name of the first processor in /proc/cpuinfo; false on architectures that list none there.
 bool cpu_model(char *out_name, size_t size) {
     char text[2048];
     if (!read_text("/proc/cpuinfo", text, sizeof(text))) return false;
@@ -126,6 +133,7 @@ bool cpu_model(char *out_name, size_t size) {
                         "ProcessorNameString", RRF_RT_REG_SZ, NULL, out_name, &length) == 0;
 }
 
+// Windows reports free memory including the cache's.
 void cpu_memory(size_t *out_free, size_t *out_total) {
     MEMORYSTATUSEX status = {.dwLength = sizeof(status)};
     *out_free = *out_total = 0;
@@ -144,6 +152,8 @@ bool cpu_model(char *out_name, size_t size) {
 #endif
 }
 
+// No portable system call tells free memory: all of it counts as free, which the host reports as an
+// estimate.
 void cpu_memory(size_t *out_free, size_t *out_total) {
     const long pages = sysconf(_SC_PHYS_PAGES);
     const long bytes = sysconf(_SC_PAGESIZE);

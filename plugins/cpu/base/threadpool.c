@@ -133,6 +133,7 @@ static uint64_t wait_for_work(struct ggml_threadpool *pool, uint64_t seen) {
     return epoch;
 }
 
+// An empty mask means that threads are not bound to CPUs.
 static bool mask_is_empty(const bool *mask) {
     for (int i = 0; i < GGML_MAX_N_THREADS; ++i) {
         if (mask[i]) return false;
@@ -232,6 +233,7 @@ static void init_graph_lock(pthread_mutex_t *mutex) {
     pthread_mutexattr_destroy(&attributes);
 }
 
+// Identifies the process, to notice a fork: the child has none of the parent's workers.
 static long this_process(void) {
 #ifdef _WIN32
     return 0; // where there is no fork
@@ -258,6 +260,8 @@ static void take_over(struct ggml_threadpool *pool) {
     pthread_mutex_unlock(&idle_lock);
 }
 
+// Starts no threads: the first graph that uses several starts as many as it needs. NULL with a
+// message.
 struct ggml_threadpool *cpu_threadpool_new(const struct ggml_threadpool_params *params) {
     if (params->n_threads < 1 || params->n_threads > GGML_MAX_N_THREADS ||
         params->prio < GGML_SCHED_PRIO_LOW || params->prio > GGML_SCHED_PRIO_REALTIME) {
@@ -283,6 +287,7 @@ struct ggml_threadpool *cpu_threadpool_new(const struct ggml_threadpool_params *
     return pool;
 }
 
+// Waits for a graph that is being computed, stops the workers and joins them. Nothing for NULL.
 void cpu_threadpool_free(struct ggml_threadpool *pool) {
     if (!pool) return;
     take_over(pool);
@@ -367,12 +372,16 @@ struct ggml_threadpool *cpu_threadpool_borrow(int n_threads) {
     return cpu_threadpool_new(&params);
 }
 
+// Keeps the pool for the next graph without a pool of its own. More than MAX_IDLE_POOLS idle pools
+// are not kept: the one that has been idle longest is freed, outside the lock, since that joins
+// threads.
 void cpu_threadpool_give_back(struct ggml_threadpool *pool) {
     pthread_mutex_lock(&idle_lock);
     pool->next_idle = idle;
     idle = pool;
     struct ggml_threadpool **link = &idle;
     for (int i = 0; i < MAX_IDLE_POOLS && *link; ++i)
+        // Walks to the first pool beyond the limit, if there is one.
         link = &(*link)->next_idle;
     struct ggml_threadpool *surplus = *link;
     *link = NULL;

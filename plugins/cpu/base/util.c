@@ -4,6 +4,8 @@
 
 #include <stdarg.h>
 
+// Passes the error to the hosts and returns `result`, so that a function can `return
+// cpu_fail(...)`.
 enum ggml_status cpu_fail(enum ggml_status result, enum ggml_host_status status, const char *format,
                           ...) {
     va_list args;

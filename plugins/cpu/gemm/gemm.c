@@ -106,12 +106,16 @@ static void open_panel(const struct gemm_rows *rows, int64_t row, int n_rows, in
     }
 }
 
+// Blocks over the depth K, so that a panel of the rows stays in the first-level cache while all
+// columns pass over it; results are accumulated in memory from block to block. Rows are taken in
+// tiles as large as registers allow, columns in groups of the widest tile.
 void CPU_FN(cpu_gemm)(const struct gemm_rows *rows, int64_t row, int n_rows,
                       const struct gemm_column *columns, int64_t n_columns, float *panel) {
     const float *a[GEMM_MAX_ROWS];
     int64_t k0 = 0;
     do {
         const int64_t k = MIN(rows->k - k0, GEMM_DEPTH);
+        // Converts the rows to F32 once per block, for all columns.
         open_panel(rows, row, n_rows, k0, k, panel, a);
         for (int64_t c = 0; c < n_columns;) {
             const int width = widest(n_columns - c);
@@ -119,6 +123,7 @@ void CPU_FN(cpu_gemm)(const struct gemm_rows *rows, int64_t row, int n_rows,
             int r = 0;
             for (; r + TILE_ROWS <= n_rows; r += TILE_ROWS)
                 compute(a + r, columns + c, row + r, k0, k);
+            // Rows that fill no tile.
             for (; r < n_rows; ++r) {
                 for (int i = 0; i < width; ++i)
                     single_tile(a + r, columns + c + i, row + r, k0, k);

@@ -175,6 +175,7 @@ MULTIPLY(multiply_one_pairs, CPU_BF16_PAIRS, 1)
 MULTIPLY(multiply_two_pairs, CPU_BF16_PAIRS, 2)
 MULTIPLY(multiply_all_pairs, CPU_BF16_PAIRS, PANEL_VECTORS)
 
+// The number of vectors is a constant in each variant, so that the accumulators stay in registers.
 static multiply_fn choose_multiply(bool pairs, int n_vectors) {
     switch (n_vectors) {
     case 1: return pairs ? multiply_one_pairs : multiply_one;

@@ -177,6 +177,7 @@ PLAIN(F16, f16)
 PLAIN(BF16, bf16)
 
 // clang-format off
+// The dot product of a row of this type with an F32 column; NULL for types without one.
 static dot_fn choose(enum ggml_type type) {
     switch (type) {
     case GGML_TYPE_F32: return dot_f32;

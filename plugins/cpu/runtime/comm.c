@@ -30,6 +30,8 @@ static int32_t no_memory(size_t size) {
     return GGML_HOST_OUT_OF_MEMORY;
 }
 
+// A group within this process: its streams are all of this plugin. The list of parts has room for
+// one pointer per rank.
 static int32_t group_new(const struct ggml_comm_ranks *ranks, ggml_comm_group_t *out_group) {
     const int32_t status = ggml_sdk_comm_check_ranks(ranks, cpu_reg());
     if (status != GGML_HOST_OK) return status;
@@ -51,6 +53,7 @@ static void drop(struct message *message) {
     ggml_aligned_free(message, message_bytes(&message->tensor));
 }
 
+// Messages that were sent and never received are freed, too.
 static void group_free(ggml_comm_group_t group) {
     if (!group) return;
     while (group->first) {
@@ -88,6 +91,8 @@ static int32_t all_reduce(ggml_comm_group_t group, enum ggml_comm_reduction redu
     return GGML_HOST_OK;
 }
 
+// All ranks are in this process' memory: the root's tensor is copied to the others. The caller is
+// the only thread, so that no synchronisation is needed.
 static int32_t broadcast(ggml_comm_group_t group, uint32_t root,
                          struct ggml_tensor *const *tensors) {
     if (root >= group->n) return no_rank(root);

@@ -12,6 +12,7 @@ enum { N_DETAILS = 3 };
 
 static struct ggml_backend_feature details[N_DETAILS + 1];
 
+// Facts that don't change while the process runs; filled once.
 static void fill(void) {
     static char nodes[16];
     struct ggml_host_topology topology = {.size = sizeof(topology)};
@@ -25,6 +26,7 @@ static void fill(void) {
     }
 }
 
+// Valid as long as the plugin is loaded, as the extension demands.
 static const struct ggml_backend_feature *device_info(ggml_backend_dev_t device) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)device;

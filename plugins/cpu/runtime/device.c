@@ -27,6 +27,7 @@ static void read_description(void) {
         snprintf(description, sizeof(description), "CPU");
 }
 
+// Read once: /proc/cpuinfo is slow on machines with many cores.
 static const char *device_description(ggml_backend_dev_t dev) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)dev;
@@ -78,6 +79,8 @@ static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) {
     return memory ? memory->buffer_type(ggml_sdk_host()) : NULL;
 }
 
+// The host makes the buffer; on the CPU any memory of the process is usable. max_tensor_size
+// matters to devices that map memory in pieces.
 static int32_t device_buffer_from_ptr(ggml_backend_dev_t dev, void *ptr, size_t size,
                                       size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
     const struct ggml_extension_host_memory *memory = host_memory();

@@ -9,6 +9,7 @@
 #include "runtime/device.h"
 #include "runtime/profile.h"
 
+// A host asks for the least revision that it can use; a newer one contains the older ones.
 static const void *extension(const char *id, uint32_t min_revision) {
     if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0)
         return min_revision <= cpu_device_info.revision ? &cpu_device_info : NULL;

@@ -11,6 +11,8 @@ static bool is_disabled(void) {
     return value && strcmp(value, "1") == 0;
 }
 
+// RMS_NORM followed by MUL is computed as one kernel, if the graph doesn't use the norm elsewhere
+// and the kernel accepts the layout: one pass over memory less.
 struct cpu_fusion cpu_fuse(const struct ggml_graph *graph, int i) {
     static const enum ggml_op ops[] = {GGML_OP_RMS_NORM, GGML_OP_MUL};
     const struct cpu_fusion none = {0};

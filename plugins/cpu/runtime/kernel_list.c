@@ -27,6 +27,9 @@ static int16_t next_row[N_KERNELS];
 static pthread_once_t chain_once = PTHREAD_ONCE_INIT;
 static atomic_bool chained; // spares look-ups the call
 
+// Links the kernels of each operation into a list, so that a search looks only at those. Built back
+// to front, which keeps the order of the table: the first fitting kernel wins. Entries are index +
+// 1; 0 ends a list.
 static void chain_rows(void) {
     for (int i = N_KERNELS - 1; i >= 0; --i) {
         next_row[i] = first_row[kernels[i].op];
@@ -50,6 +53,8 @@ static bool fits(const struct cpu_kernel *kernel, const struct ggml_tensor *node
            type_set_has(kernel->src[2], node->src[2]) && kernel->accepts(node);
 }
 
+// The first kernel of the operation that accepts types and layouts, or NULL. O(kernels of the
+// operation).
 const struct cpu_kernel *cpu_kernel_find_sub(const struct ggml_tensor *node, int sub) {
     if (node->op < 0 || node->op >= GGML_OP_COUNT || node->flags & GGML_TENSOR_FLAG_ERROR)
         return NULL;
@@ -57,6 +62,7 @@ const struct cpu_kernel *cpu_kernel_find_sub(const struct ggml_tensor *node, int
         pthread_once(&chain_once, chain_rows);
     for (int i = first_row[node->op]; i != 0; i = next_row[i - 1]) {
         const struct cpu_kernel *kernel = &kernels[i - 1];
+        // A kernel for ANY variant does not stand for fused ones, which are several nodes.
         if ((kernel->sub == ANY ? sub < CPU_SUB_RMS_NORM_MUL : kernel->sub == sub) &&
             fits(kernel, node)) {
             return kernel;
@@ -71,6 +77,7 @@ const struct cpu_kernel *cpu_kernel_find(const struct ggml_tensor *node) {
     return sub < CPU_SUB_RMS_NORM_MUL ? cpu_kernel_find_sub(node, sub) : NULL;
 }
 
+// Nodes without a kernel are supported if there is nothing to compute: views, and empty results.
 bool cpu_supports_op(const struct ggml_tensor *node) {
     if (!ggml_node_is_known(node)) return false;
     const bool nothing_to_do =

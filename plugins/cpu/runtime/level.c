@@ -28,6 +28,7 @@ const struct cpu_level *cpu_levels(int *out_count) {
     return levels;
 }
 
+// -1 for an unknown name.
 static int level_by_name(const char *name) {
     for (int i = 0; i < N_LEVELS; ++i) {
         if (strcmp(levels[i].name, name) == 0) return i;
@@ -35,6 +36,8 @@ static int level_by_name(const char *name) {
     return -1;
 }
 
+// The best level that the features allow, up to the limit. Level 0 is plain C and needs nothing. An
+// unknown limit is reported and ignored.
 const struct cpu_level *cpu_level_choose(uint64_t features, const char *limit) {
     int last = limit ? level_by_name(limit) : N_LEVELS - 1;
     if (last < 0) {
@@ -42,11 +45,13 @@ const struct cpu_level *cpu_level_choose(uint64_t features, const char *limit) {
             "GGML_CPU_LEVEL: there is no level \"%s\" on this machine; the best is used\n", limit);
         last = N_LEVELS - 1;
     }
+    // Levels are ordered and each includes the previous one's features.
     while (last > 0 && (levels[last].features & ~features) != 0)
         --last;
     return &levels[last];
 }
 
+// From the host rather than from CPUID: so that a test can present another machine.
 uint64_t cpu_features(void) {
     const struct ggml_host_table *host = ggml_sdk_host();
     const struct ggml_extension_cpu_features *extension =
@@ -56,6 +61,8 @@ uint64_t cpu_features(void) {
     return extension ? extension->features(host) : 0;
 }
 
+// Chosen once per process. Threads that come here at the same time compute the same value, so that
+// no lock is needed.
 const struct cpu_level *cpu_level(void) {
     const struct cpu_level *level = atomic_load_explicit(&chosen, memory_order_acquire);
     if (level) return level;

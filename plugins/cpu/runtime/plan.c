@@ -11,6 +11,7 @@
 #include "runtime/fuse.h"
 #include "runtime/level.h"
 
+// The message names the node and how to find out beforehand.
 static enum ggml_status unsupported(const struct ggml_tensor *node) {
     const char *type = ggml_blck_size(node->type) ? "" : " (of an unknown type)";
     return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_UNSUPPORTED,
@@ -27,6 +28,7 @@ static bool in_host_memory(const struct ggml_tensor *tensor) {
     return buffer->buft->table->is_host && buffer->buft->table->is_host(buffer->buft);
 }
 
+// Kernels read and write addresses: all memory has to be the host's.
 static enum ggml_status check_memory(const struct ggml_tensor *node) {
     bool host = in_host_memory(node);
     for (int i = 0; i < GGML_MAX_SRC && host; ++i)
@@ -78,6 +80,7 @@ static bool is_idle(const struct ggml_tensor *node) {
     return ggml_op_is_empty(node->op) || ggml_nelements(node) == 0;
 }
 
+// Nodes without the COMPUTE flag belong to alternatives that weren't chosen.
 static int count_computed(const struct ggml_graph *graph, int begin, int end) {
     int n = 0;
     for (int i = begin; i < end; ++i)
@@ -116,9 +119,12 @@ static bool is_made(const struct cpu_plan *plan, const struct ggml_graph *graph,
            plan->n_threads == n_threads && plan->use_ref == use_ref;
 }
 
+// Plans the steps of a graph, unless the plan is already the one for this graph's number and
+// settings: for repeated graphs this costs O(1) instead of O(nodes).
 enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_graph *graph, int n_threads,
                                bool use_ref) {
     if (is_made(plan, graph, n_threads, use_ref)) return GGML_STATUS_SUCCESS;
+    // No number until the plan is complete: a failed plan must not be found again.
     plan->uid = 0;
     plan->n_steps = 0;
     enum ggml_status status = reserve(plan, graph->n_nodes);

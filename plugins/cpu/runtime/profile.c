@@ -60,6 +60,8 @@ static struct cpu_profile *recording(ggml_backend_t stream) {
     return NULL;
 }
 
+// Allocates the room for all slices beforehand, so that recording allocates nothing. BUSY if the
+// stream is recording.
 static int32_t begin(ggml_backend_t stream, uint64_t capacity) {
     struct cpu_profile *profile = cpu_stream_profile(stream);
     if (!profile || capacity == 0)
@@ -72,6 +74,7 @@ static int32_t begin(ggml_backend_t stream, uint64_t capacity) {
     return GGML_HOST_OK;
 }
 
+// Slices recorded from now on carry the tag, by which the caller tells graphs apart.
 static int32_t tag(ggml_backend_t stream, uint64_t value) {
     struct cpu_profile *profile = recording(stream);
     if (!profile) return GGML_HOST_INVALID_ARGUMENT;
@@ -98,6 +101,7 @@ static int32_t read(ggml_backend_t stream, struct ggml_profile_slice *slices, ui
     return GGML_HOST_OK;
 }
 
+// Frees the recorded slices; the caller has read them.
 static int32_t end(ggml_backend_t stream) {
     struct cpu_profile *profile = recording(stream);
     if (!profile) return GGML_HOST_INVALID_ARGUMENT;

@@ -68,6 +68,7 @@ static void run_share(void *context, int ith, int nth) {
     run_steps(context, ith, nth, NULL);
 }
 
+// Only the first thread records.
 static void run_share_timed(void *context, int ith, int nth) {
     struct execution *execution = context;
     run_steps(execution, ith, nth, ith == 0 ? execution->run->profile : NULL);

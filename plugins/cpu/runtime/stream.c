@@ -90,6 +90,7 @@ static int32_t stream_compute(ggml_backend_t backend, const struct ggml_graph *g
     return ggml_entry_status(compute(backend->context, graph));
 }
 
+// Nothing for NULL.
 static void stream_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t handle) {
     struct stream_plan *plan = handle;
     (void)backend;
@@ -139,6 +140,8 @@ static const struct ggml_stream_table stream_table = {
     .graph_compute = stream_compute,
 };
 
+// A stream is synchronous and holds only settings: the threads come from a pool when a graph is
+// computed. NULL if memory runs out.
 ggml_backend_t cpu_stream_new(ggml_backend_dev_t device) {
     struct cpu_stream *stream = ggml_aligned_malloc(sizeof(*stream));
     if (!stream) return NULL;
@@ -169,6 +172,8 @@ void cpu_stream_set_threadpool(ggml_backend_t backend, ggml_threadpool_t pool) {
     stream->pool = pool;
 }
 
+// Called between nodes while a graph is computed; true aborts it. Ignored for streams of other
+// plugins.
 void cpu_stream_set_abort_callback(ggml_backend_t backend, ggml_abort_callback callback,
                                    void *data) {
     if (!is_stream(backend)) return;

@@ -228,6 +228,7 @@ CPU_INLINE vf vf_from_i8(const int8_t *q) {
 #endif
 }
 
+// LANES unsigned 16-bit numbers at any address, extended to 32 bits.
 CPU_INLINE vi vi_from_u16(const void *x) {
     vi v;
 #if defined(__SSE4_1__)

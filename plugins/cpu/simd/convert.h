@@ -67,6 +67,8 @@ static inline void cpu_f32_to_f16(ggml_fp16_t *y, const float *x, int64_t n) {
 #elif defined(CPU_NEON)
 #include <arm_neon.h>
 
+// Four at a time. The rest is converted by the same instruction, so that a value doesn't depend on
+// its position.
 static inline void cpu_f16_to_f32(float *y, const ggml_fp16_t *x, int64_t n) {
     int64_t i = 0;
     for (; i + 4 <= n; i += 4)
@@ -75,6 +77,7 @@ static inline void cpu_f16_to_f32(float *y, const ggml_fp16_t *x, int64_t n) {
         y[i] = vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(x[i]))), 0);
 }
 
+// As above; rounds to nearest, ties to even.
 static inline void cpu_f32_to_f16(ggml_fp16_t *y, const float *x, int64_t n) {
     int64_t i = 0;
     for (; i + 4 <= n; i += 4)

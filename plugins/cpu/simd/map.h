@@ -14,6 +14,8 @@ struct cpu_map {
     float params[GGML_MAX_OP_PARAMS / sizeof(float)];
 };
 
+// Applies the map to n elements of a row from i0 on, through F32: operands of other types are
+// converted into buffers on the stack; F32 rows are used in place.
 static inline void cpu_map_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
                                  int64_t n, const void *argument) {
     const struct cpu_map *map = argument;

@@ -77,6 +77,7 @@ CPU_INLINE void quad_store(float *p, quad v) {
     memcpy(p, &v, sizeof(v));
 }
 
+// Adds the vector's groups of QUAD lanes; one group is left.
 CPU_INLINE quad vf_sum_quads(vf v) {
     quad part[LANES / QUAD + 1];
     memcpy(part, &v, sizeof(v));
@@ -109,6 +110,7 @@ CPU_INLINE quad vf_sum_each(const vf *v) {
                          vf_sum_quads(v[3]));
 }
 
+// NaN is ignored unless it is in lane 0.
 CPU_INLINE float vf_largest(vf v) {
     float lane[LANES];
     vf_store(lane, v);
@@ -117,11 +119,14 @@ CPU_INLINE float vf_largest(vf v) {
     return lane[0];
 }
 
+// Sum of a row, by lanes and then across them: the order of additions depends on the width of
+// vectors, so that results of different levels differ in the last bits.
 CPU_INLINE float vf_sum_row(const float *x, int64_t n) {
     vf sum = {0};
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
         sum += vf_load(x + i);
+    // Lanes beyond the row are 0.
     return vf_sum(sum + vf_load_part(x + i, n - i));
 }
 

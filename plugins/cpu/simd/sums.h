@@ -7,6 +7,7 @@
 
 enum { CPU_SUM_LANES = 16 };
 
+// In the order of lanes, so that the result is the same with any vector width.
 static inline double cpu_sum_lanes(const double *lanes) {
     double sum = 0.0;
     for (int l = 0; l < CPU_SUM_LANES; ++l)

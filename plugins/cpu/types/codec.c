@@ -32,6 +32,7 @@ INTEGER_CODEC(i16, int16_t, INT16_MIN, INT16_MAX)
 INTEGER_CODEC(i32, int32_t, INT32_MIN, INT32_MAX)
 INTEGER_CODEC(i64, int64_t, INT64_MIN, INT64_MAX)
 
+// Rounds to nearest.
 static void f64_to_float(const void *x, float *y, int64_t n) {
     const double *in = x;
     for (int64_t i = 0; i < n; ++i)
@@ -62,6 +63,7 @@ static void q8_1_to_float(const void *x, float *y, int64_t n) {
     }
 }
 
+// An 8-bit number times the scale of its block.
 static void q8_K_to_float(const void *x, float *y, int64_t n) {
     const block_q8_K *b = x;
     for (int64_t i = 0; i < n / QK_K; ++i, ++b, y += QK_K) {

@@ -16,6 +16,9 @@ struct nibble_format {
     bool own_group;
 };
 
+// How the 4-bit numbers of a type are stored: offset of the bytes within a block, the table of
+// values that a nibble stands for, and whether a group has its low and high nibbles in bytes of its
+// own.
 CPU_INLINE struct nibble_format nibble_format(const enum ggml_type type) {
     switch (type) {
 #define ROW(NAME, name, values, own_group)                                                         \

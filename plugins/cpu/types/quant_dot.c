@@ -88,6 +88,7 @@ static void open_q4_K(const block_q4_K *b, struct block *out) {
     out->dmin = half(b->dmin);
 }
 
+// 6-bit numbers with a signed 8-bit scale per group of 16 and one F16 scale per block.
 static void open_q6_K(const block_q6_K *b, struct block *out) {
     cpu_q6_K_numbers(b, out->numbers);
     for (int g = 0; g < MAX_GROUPS; ++g)

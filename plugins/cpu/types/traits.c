@@ -14,6 +14,7 @@ struct operand {
     const char *row;
 };
 
+// Unpacks n elements from i0 on, which is a whole number of blocks; the result is in `buffer`.
 static const float *load(float *buffer, struct operand from, int64_t i0, int64_t n) {
     const struct ggml_type_traits *type = ggml_get_type_traits(from.type);
     CPU_FN(cpu_unpack)

@@ -10,6 +10,7 @@ static bool accepts_cache(const struct ggml_tensor *t, const struct ggml_tensor 
            q->ne[2] % t->ne[2] == 0 && t->ne[3] == q->ne[3];
 }
 
+// The mask may be larger than needed, and is repeated over heads and sequences (broadcast).
 static bool accepts_mask(const struct ggml_tensor *mask, const struct ggml_tensor *q,
                          const struct ggml_tensor *k) {
     return (mask->type == GGML_TYPE_F16 || mask->type == GGML_TYPE_F32) && ggml_rows_dense(mask) &&
@@ -17,6 +18,8 @@ static bool accepts_mask(const struct ggml_tensor *mask, const struct ggml_tenso
            mask->ne[3] > 0 && q->ne[2] % mask->ne[2] == 0 && q->ne[3] % mask->ne[3] == 0;
 }
 
+// Queries, keys and values have the same row length and number of sequences; keys and values may
+// have fewer heads (grouped-query attention). The result has heads and queries exchanged.
 bool cpu_accepts_flash_attn(const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0];
     const struct ggml_tensor *k = node->src[1];

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdint.h>
 
+// ALiBi (Press et al., 2022): the slope of head h is 2^(-max_bias (h + 1) / n). For a number of
+// heads that is no power of two, the further heads take the odd steps of the next power.
 static inline float cpu_alibi_slope(float max_bias, int64_t n_heads, int64_t head) {
     if (!(max_bias > 0.0f)) return 1.0f;
     int64_t below = 1; // largest power of two within n_heads

@@ -38,9 +38,11 @@ struct binary_op {
 // n elements of b's row from element i0 of the result on, repeated and gathered as need be.
 static const float *load_b(float *buffer, const struct ggml_tensor *b, const char *row, int64_t i0,
                            int64_t n) {
+    // The piece lies within one repetition of b: no copy is needed for F32.
     if (ggml_rows_dense(b) && i0 % b->ne[0] + n <= b->ne[0]) {
         return cpu_load(buffer, row, b->type, i0 % b->ne[0], n);
     }
+    // Element by element: b may be as narrow as one element, or have gaps between elements.
     int64_t j = i0 % b->ne[0];
     for (int64_t i = 0; i < n; ++i) {
         float one;

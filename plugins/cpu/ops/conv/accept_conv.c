@@ -77,6 +77,8 @@ bool cpu_accepts_col2im_1d(const struct ggml_tensor *node) {
 
 // --- direct --------------------------------------------------------------------------------------
 
+// The filters' shape has to match the channels; padding, stride and dilation are checked by
+// accepts_window().
 bool cpu_accepts_conv_2d(const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
     const struct ggml_tensor *kernel = node->src[0];
@@ -107,6 +109,8 @@ int64_t cpu_cost_conv(const struct ggml_tensor *node) {
     return product_cost((double)ggml_nelements(node), (double)conv_patch(&c));
 }
 
+// One filter per channel. The result may be stored channel by channel or, as whisper.cpp does, with
+// channels innermost.
 bool cpu_accepts_conv_2d_dw(const struct ggml_tensor *node) {
     const struct conv c = conv_of_2d(node, 2, 0);
     const struct ggml_tensor *kernel = node->src[0];
@@ -140,6 +144,7 @@ static bool accepts_transposed(const struct conv_transposed *c) {
     return c->out_nb[0] == sizeof(float);
 }
 
+// Padding 0 and dilation 1, the only ones that ggml defines for this operation.
 bool cpu_accepts_conv_transpose_1d(const struct ggml_tensor *node) {
     const struct conv_transposed c = conv_transposed_of(node);
     const struct ggml_tensor *kernel = node->src[0];
@@ -148,6 +153,7 @@ bool cpu_accepts_conv_transpose_1d(const struct ggml_tensor *node) {
            node->ne[2] == c.batch && node->src[1]->ne[3] == 1 && node->ne[3] == 1;
 }
 
+// As the one-dimensional case, without its restrictions on parameters.
 bool cpu_accepts_conv_transpose_2d(const struct ggml_tensor *node) {
     const struct conv_transposed c = conv_transposed_of(node);
     const struct ggml_tensor *kernel = node->src[0];

@@ -16,6 +16,8 @@ struct direct {
     int block_size;
 };
 
+// Copies the patches of n output pixels from `first` on into the thread's block, unless they are
+// there from the previous group of channels.
 static void load_block(struct direct *d, int64_t image, int64_t first, int64_t n) {
     if (d->block_image == image && d->block_first == first) return;
     for (int64_t i = 0; i < n; ++i)
@@ -24,11 +26,15 @@ static void load_block(struct direct *d, int64_t image, int64_t first, int64_t n
     d->block_first = first;
 }
 
+// Multiplies the block's patches with up to GEMM_COLUMNS filters: a matrix product, as im2col does,
+// but with only one block of patches in memory. Results of types other than F32 go through a
+// buffer.
 static void multiply(const struct direct *d, int64_t channel, int64_t n_patches) {
     struct gemm_column columns[GEMM_COLUMNS];
     const int64_t n = MIN(d->conv.channels_out - channel, GEMM_COLUMNS);
     const struct gemm_rows rows = {(const char *)d->block, (size_t)d->patch * sizeof(float),
                                    GGML_TYPE_F32, d->patch};
+    // The result has pixels innermost, then channels, then images.
     const int64_t first =
         (d->block_image * d->conv.channels_out + channel) * d->pixels + d->block_first;
     float *y = d->results ? d->results : (float *)d->dst->data + first;
@@ -40,12 +46,16 @@ static void multiply(const struct direct *d, int64_t channel, int64_t n_patches)
         cpu_store(d->dst->data, d->dst->type, first + c * d->pixels, columns[c].y, n_patches);
 }
 
+// The filters are packed by all threads together where their layout doesn't suit the product. The
+// work is cut into units of a block of pixels and a group of channels; consecutive units share the
+// block, so that it is loaded once.
 enum ggml_status CPU_FN(cpu_conv)(const struct cpu_task *task) {
     struct direct d = {.dst = task->dst, .conv = conv_of_direct(task->dst), .block_image = -1};
     const struct ggml_tensor *kernel = task->dst->src[0];
     d.patch = conv_patch(&d.conv);
     d.pixels = conv_pixels(&d.conv);
     d.filters = conv_filters_direct(kernel) ? kernel->data : task->work;
+    // All filters have to be packed before any thread multiplies.
     if (!conv_filters_direct(kernel)) {
         conv_pack_filters(task, kernel, task->work);
         cpu_team_barrier(task->team);

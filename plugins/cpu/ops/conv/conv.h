@@ -50,6 +50,8 @@ static inline struct conv conv_of_dims(const struct ggml_tensor *node, int n, in
     return c;
 }
 
+// Parameters of a two-dimensional convolution; n is the dimension of the image's channels,
+// first_out that of the result's first extent.
 static inline struct conv conv_of_2d(const struct ggml_tensor *node, int n, int first_out) {
     struct conv c = conv_of_dims(node, n, first_out);
     c.channels = c.image->ne[n];
@@ -70,6 +72,7 @@ static inline struct conv conv_of_3d(const struct ggml_tensor *node, int64_t cha
     return c;
 }
 
+// The result of im2col has the patches in rows: its extents begin at dimension 1.
 static inline struct conv conv_of_im2col(const struct ggml_tensor *node) {
     if (node->op != GGML_OP_IM2COL_3D) return conv_of_2d(node, node->op_params[6] ? 2 : 1, 1);
     struct conv c = conv_of_3d(node, node->op_params[9], 1);
@@ -91,6 +94,7 @@ static inline struct conv conv_of_im2col_back(const struct ggml_tensor *node) {
     return c;
 }
 
+// The result of a direct convolution is an image: its extents begin at dimension 0.
 static inline struct conv conv_of_direct(const struct ggml_tensor *node) {
     struct conv c;
     if (node->op == GGML_OP_CONV_3D) {
@@ -143,6 +147,8 @@ struct conv_transposed {
     size_t out_nb[2], out_nb_channel, out_nb_batch;
 };
 
+// Layout of a transposed convolution, in one or two dimensions: a flat one has height 1 and its
+// channels in dimension 1.
 static inline struct conv_transposed conv_transposed_of(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];

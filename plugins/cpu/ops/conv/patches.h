@@ -16,6 +16,8 @@ static inline int64_t conv_ceil_div(int64_t a, int64_t b) {
     return a > 0 ? (a - 1) / b + 1 : -(-a / b);
 }
 
+// Kernel columns [begin, end) that fall inside the image, where `first` is the image column of
+// kernel column 0. Outside is padding.
 static inline struct conv_span conv_span(const struct conv *c, int64_t first) {
     if (c->dilation[0] == 0) { // all columns at one place
         return (struct conv_span){0, first >= 0 && first < c->in[0] ? c->kernel[0] : 0};

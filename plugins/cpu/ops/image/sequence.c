@@ -4,6 +4,8 @@
 
 #include "simd/strided.h"
 
+// Every element is computed from its index: adding up steps would accumulate rounding errors, and
+// the result would depend on the number of threads. In double, since F32 can't count above 2^24.
 enum ggml_status CPU_FN(cpu_arange)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const double start = (double)ggml_get_op_params_f32(dst, 0);

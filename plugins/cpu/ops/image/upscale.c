@@ -127,6 +127,8 @@ static double antialiased(const struct scaling *s, const char *plane, const stru
     return total > 0.0 ? sum / total : 0.0;
 }
 
+// The weights of both directions form a triangle around the source position (a tent filter); its
+// width grows with the factor when an image is reduced, which is what avoids aliasing.
 static void antialiased_row(const struct scaling *s, const char *plane, int64_t i1, float *out,
                             int64_t n) {
     const struct triangle y = triangle_at(s, 1, i1);

@@ -289,6 +289,7 @@ static const struct type_row type_rows[GGML_TYPE_COUNT] = {
 };
 
 // Elements [k0, k0 + k) of n_rows rows; the last one is repeated.
+// Packs the panel that all columns pass over.
 static void pack_panel(const struct gemm_rows *rows, int64_t row, int64_t n_rows, int64_t n_lanes,
                        int64_t k0, int64_t k, struct strip_panel *panel) {
     const struct type_row *type = &type_rows[rows->type];
@@ -344,6 +345,7 @@ void CPU_FN(cpu_round_strip)(enum ggml_type type, const struct gemm_column *colu
     GGML_UNREACHABLE();
 }
 
+// Never called: the levels without the instructions for it don't offer the rounded product.
 void CPU_FN(cpu_gemm_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                               const struct gemm_column *columns, int64_t n_columns, int64_t k0,
                               int64_t k1, const struct strips *strips, struct strip_panel *panel) {

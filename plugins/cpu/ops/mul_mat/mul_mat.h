@@ -88,6 +88,8 @@ struct mul_mat_id_layout {
     size_t panels;
 };
 
+// Layout of the work memory: counts per expert, rows of ids, pairs ordered by expert, packed
+// columns, and panels of the threads. Every part begins at a cache line.
 static inline struct mul_mat_id_layout mul_mat_id_layout(const struct ggml_tensor *dst) {
     const size_t n_pairs = (size_t)mul_mat_id_columns(dst);
     struct mul_mat_id_layout layout = {0};

@@ -229,6 +229,7 @@ CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const
 }
 #endif
 
+// The format is a compile-time constant, so that only one branch is left in each function.
 CPU_INLINE void dot_tile(const struct block_format f, struct tile *t, const int columns) {
     if (lies_in_quarters(f.type))
         dot_quartered(f, t, columns);

@@ -8,6 +8,8 @@
 #include "ops/mul_mat/rounded.h"
 #include "simd/bytes.h"
 
+// By comparing bit patterns without the sign, which order like the magnitudes of the numbers: no
+// branch for NaN, which ends up above infinity.
 static inline float largest_magnitude(const float *x) {
     int32_t largest = 0; // NaN is above infinity
     for (int j = 0; j < ROUNDED_GROUP; ++j) {

@@ -33,6 +33,8 @@ static inline size_t rounded_size(int64_t k) {
     return rounded_pad((size_t)k) + 4 * rounded_scales_size(k);
 }
 
+// Addresses of a rounded column's parts: the 8-bit numbers, one scale per group, and sums of
+// numbers for formats with an offset, by 16 and by 32 elements.
 static inline struct rounded rounded_at(void *memory, int64_t k, int64_t column) {
     char *start = (char *)memory + (size_t)column * rounded_size(k);
     char *scales = start + rounded_pad((size_t)k);

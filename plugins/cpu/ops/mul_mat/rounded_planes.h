@@ -75,6 +75,8 @@ CPU_INLINE void spread_scales(__m128i scales, const bool is_signed, __m512i *out
             _mm512_permutexvar_epi16(_mm512_loadu_si512(of_pair[p]), _mm512_castsi256_si512(words));
 }
 
+// Unpacks a block's numbers into planes of 64 bytes, as the 8-bit dot product instruction takes
+// them, with a scale and a minimum per group of 16.
 CPU_INLINE void open_plane_row_q2_K(const block_q2_K *b, struct plane_row *out) {
     const __m512i qs = _mm512_loadu_si512(b->qs);
     const __m128i packed = _mm_loadu_si128((const __m128i *)(const void *)b->scales);
@@ -82,11 +84,13 @@ CPU_INLINE void open_plane_row_q2_K(const block_q2_K *b, struct plane_row *out) 
     CPU_UNROLLED
     for (int j = 0; j < PLANES; ++j)
         out->numbers[j] = move_bits(qs, 2 * j, 0) & _mm512_set1_epi8(3);
+    // The low nibbles are scales, the high ones minima.
     spread_scales(packed & nibble, false, out->scales);
     const __m128i mins = _mm_srli_epi16(packed, 4) & nibble;
     out->mins = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(mins));
 }
 
+// As above. A number's third bit is in a mask of its own; the scales are signed.
 CPU_INLINE void open_plane_row_q3_K(const block_q3_K *b, struct plane_row *out) {
     const __m512i qs = _mm512_loadu_si512(b->qs);
     // Bit j of each byte of both halves: elements of the second have the upper four bits.

@@ -74,6 +74,7 @@ static void combine(const struct ggml_tensor *dst, int64_t t) {
     }
 }
 
+// Tokens are independent: they are divided among the threads.
 enum ggml_status CPU_FN(cpu_dsv4_hc_comb)(const struct cpu_task *task) {
     int64_t begin, end;
     cpu_task_range(task, task->dst->ne[2], &begin, &end);

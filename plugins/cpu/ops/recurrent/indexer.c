@@ -42,6 +42,8 @@ static void score(const struct ggml_tensor *dst, struct scratch scratch, int64_t
            sum, (size_t)n * sizeof(float));
 }
 
+// Scores of one query token with a block of keys are a unit of work; a thread keeps a panel of
+// converted keys in its scratch memory.
 enum ggml_status CPU_FN(cpu_lightning_indexer)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     float *work = (float *)task->work + (size_t)task->ith * INDEXER_FLOATS;
@@ -51,6 +53,7 @@ enum ggml_status CPU_FN(cpu_lightning_indexer)(const struct cpu_task *task) {
     cpu_task_range(task, blocks * ggml_nrows(dst), &begin, &end);
     for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t first = unit % blocks * INDEXER_KEYS;
+        // One row of the result is a query token of a sequence.
         const struct ggml_row at = ggml_row_at(dst, unit / blocks);
         score(dst, scratch, at.i3, at.i1, first, (int)MIN(dst->ne[0] - first, INDEXER_KEYS));
     }

@@ -6,6 +6,9 @@
 
 enum { SOLVE_COLUMNS = 64 };
 
+// Forward substitution of a lower triangular matrix with several right-hand sides: the row of
+// unknowns r is (b_r - sum of a_rt x_t for t < r) / a_rr. Columns are independent and make up the
+// vectors. O(n^2 columns).
 static void solve(const float *a, const float *b, float *x, int64_t n, int64_t stride,
                   int64_t columns) {
     float row[SOLVE_COLUMNS];
@@ -23,6 +26,8 @@ static void solve(const float *a, const float *b, float *x, int64_t n, int64_t s
     }
 }
 
+// A matrix's right-hand sides are cut into blocks of columns, so that a single large matrix
+// occupies all threads.
 enum ggml_status CPU_FN(cpu_solve_tri)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t k = dst->ne[0];

@@ -12,6 +12,8 @@ struct ssm_size {
     bool shared_rate; // one decay per head, not per element
 };
 
+// Extents of a selective state-space scan (Mamba): n is the size of a state, rows the channels of a
+// head.
 static inline struct ssm_size ssm_size(const struct ggml_tensor *node) {
     const struct ggml_tensor *s = node->src[0];
     const struct ggml_tensor *x = node->src[1];

@@ -29,6 +29,8 @@ bool cpu_accepts_norm(const struct ggml_tensor *node) {
            (ggml_rows_dense(a) || (!node->view_src && a->nb[0] % sizeof(float) == 0));
 }
 
+// Whether RMS_NORM followed by MUL can be computed in one pass: the norm is either operand of the
+// product, the weight is a vector along the rows, and all rows are dense.
 bool cpu_accepts_rms_norm_mul(const struct ggml_tensor *node) {
     const bool first = node->src[0]->op == GGML_OP_RMS_NORM;
     const struct ggml_tensor *norm = node->src[first ? 0 : 1];

@@ -14,6 +14,7 @@ static void copy_row(char *y, const char *x, const struct ggml_tensor *src) {
         memcpy(y + (size_t)i * type->type_size, x + (size_t)i * src->nb[0], type->type_size);
 }
 
+// Along dimension 0, the rows of both operands follow each other in each row of the result.
 static void concat_rows(const struct ggml_tensor *dst, struct ggml_row at) {
     const struct ggml_tensor *a = dst->src[0];
     const struct ggml_type_traits *type = ggml_get_type_traits(dst->type);
@@ -23,6 +24,8 @@ static void concat_rows(const struct ggml_tensor *dst, struct ggml_row at) {
              ggml_row_data(dst->src[1], at), dst->src[1]);
 }
 
+// Along the other dimensions, a row of the result is a row of one operand: of the second one from
+// the first one's extent on.
 static void choose_row(const struct ggml_tensor *dst, struct ggml_row at, int dim) {
     const struct ggml_tensor *a = dst->src[0];
     int64_t *along = dim == 1 ? &at.i1 : dim == 2 ? &at.i2 : &at.i3;
@@ -33,6 +36,7 @@ static void choose_row(const struct ggml_tensor *dst, struct ggml_row at, int di
     copy_row(y, ggml_row_data(src, at), src);
 }
 
+// Rows are copied as bytes: the type is the same, and quantised rows consist of whole blocks.
 enum ggml_status CPU_FN(cpu_concat)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const int dim = ggml_get_op_params_i32(dst, 0);

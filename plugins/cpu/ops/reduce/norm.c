@@ -132,6 +132,8 @@ static void normalise_group(const struct ggml_tensor *dst, struct group g, doubl
     }
 }
 
+// Channels are divided into groups of equal size; the last one may be smaller, and groups beyond
+// the channels are empty. A group of one image is a unit of work.
 enum ggml_status CPU_FN(cpu_group_norm)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t wanted = ggml_get_op_params_i32(dst, 0);

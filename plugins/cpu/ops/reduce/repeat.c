@@ -3,6 +3,7 @@
 #include "base/kernel.h"
 #include "ggml-shape.h"
 
+// Repeats rows in dimension 0 by copying them; the other dimensions are repeated by addressing.
 enum ggml_status CPU_FN(cpu_repeat)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *src = dst->src[0];

@@ -14,6 +14,8 @@ struct cpu_sum_pieces {
     int64_t rows_each; // otherwise each piece is this many rows
 };
 
+// Cuts a tensor into pieces for summation, independently of the number of threads, so that sums
+// have the same bits with any number: a long row becomes several pieces, short rows are joined.
 static inline struct cpu_sum_pieces cpu_sum_pieces(const struct ggml_tensor *src) {
     const int64_t n = src->ne[0];
     const int64_t rows = ggml_nrows(src);

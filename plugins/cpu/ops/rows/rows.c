@@ -20,6 +20,8 @@ static int64_t index_at(const struct ggml_tensor *ids, int64_t i0, int64_t i1, i
     return wide;
 }
 
+// Rows are copied or unpacked to F32. An index outside of the matrix fails the graph instead of
+// reading foreign memory.
 enum ggml_status CPU_FN(cpu_get_rows)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *a = dst->src[0];
@@ -58,6 +60,7 @@ static int64_t target_row(const struct ggml_tensor *ids, struct ggml_row from) {
     return index_at(ids, from.i1, from.i2 % ids->ne[1], from.i3 % ids->ne[2]);
 }
 
+// Checked before anything is written, so that a failing graph leaves the destination as it was.
 static bool indices_fit(const struct ggml_tensor *b, const struct ggml_tensor *ids,
                         int64_t n_rows) {
     for (int64_t row = 0; row < ggml_nrows(b); ++row) {

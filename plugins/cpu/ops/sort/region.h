@@ -10,6 +10,8 @@ struct region {
     size_t offset;            // bytes
 };
 
+// Strides and offset of the part of the result that the operation writes, in bytes, from its
+// parameters.
 static inline struct region region_of(const struct ggml_tensor *node) {
     struct region region = {.nb = {ggml_type_size(node->type)},
                             .offset = (uint32_t)ggml_get_op_params_i32(node, 3)};

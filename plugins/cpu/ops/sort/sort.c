@@ -88,6 +88,7 @@ static void select_items(struct sort_item *items, int64_t n, int64_t k) {
     }
 }
 
+// Only the order is wanted: the values were sorted along with their indices.
 static void store_indices(const struct ggml_tensor *dst, struct ggml_row at,
                           const struct sort_item *items) {
     int32_t *y = (int32_t *)(void *)ggml_row_data(dst, at);

@@ -4,6 +4,7 @@
 #include "simd/sums.h"
 #include "simd/vmath.h"
 
+// Subtracted before exponentials, which then can't overflow.
 static float largest_of(const float *x, int64_t n) {
     float largest = -INFINITY;
     for (int64_t i = 0; i < n; ++i)

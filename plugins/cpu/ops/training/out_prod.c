@@ -78,6 +78,8 @@ enum ggml_status CPU_FN(cpu_out_prod)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
+// Read exactly once: the application may change the tensor meanwhile, and the checked index has to
+// be the one that is used.
 static int32_t id_at(const struct ggml_tensor *ids, int64_t i) {
     int32_t id;
     memcpy(&id, (const char *)ids->data + (size_t)i * ids->nb[0], sizeof(id));

@@ -8,6 +8,8 @@ CPU_MAP(map_clamp_low, x > p[0] ? x : p[0])
 CPU_MAP(map_clamp_high, x < p[1] ? x : p[1])
 CPU_MAP(map_leaky_relu, x > 0.0f ? x : p[0] * x)
 
+// Two passes, since each map is a vector loop of its own. The lower limit comes last and wins if
+// the limits are exchanged.
 static void map_clamp(float *y, const float *x, int64_t n, const float *p) {
     map_clamp_high(y, x, n, p);
     map_clamp_low(y, y, n, p);
