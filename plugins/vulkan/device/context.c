@@ -40,6 +40,8 @@ bool gvk_context_lost(const struct gvk_context *context) {
     return atomic_load(&context->lost) || atomic_load(&in_child);
 }
 
+// false with the reason recorded: after a lost device, and in the child of a fork, which inherits
+// no usable connection to the driver.
 bool gvk_context_alive(struct gvk_context *context) {
     if (!gvk_context_lost(context)) return true;
     if (atomic_load(&in_child)) {
@@ -242,6 +244,8 @@ void gvk_context_end_threads(struct gvk_context *context) {
     context->bridge = NULL;
 }
 
+// Also frees a context whose creation failed half-way. The bridge's thread ends first, since it
+// uses the device.
 void gvk_context_free(struct gvk_context *context) {
     if (!context) return;
     gvk_context_end_threads(context);

@@ -22,12 +22,15 @@ static int numa_node(const char *pci_address) {
     return node;
 }
 
+// Lists what Vulkan tells about a device; the PCI link and the NUMA node only where the driver
+// reports the address.
 void gvk_details_fill(struct gpu_details *out_details, const struct gvk_probe *probe) {
     const VkPhysicalDeviceProperties *properties = &probe->properties;
     char id[64];
     memset(out_details, 0, sizeof(*out_details));
     gpu_details_add(out_details, "driver", "%.100s", probe->driver.driverName);
     if (probe->driver.driverInfo[0] != '\0')
+        // Some drivers have no text: then the number, whose layout is the vendor's.
         gpu_details_add(out_details, "driver-version", "%.100s", probe->driver.driverInfo);
     else
         gpu_details_add(out_details, "driver-version", "%u", properties->driverVersion);

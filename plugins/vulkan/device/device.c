@@ -57,6 +57,7 @@ static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_prop
     props->caps.buffer_from_host_ptr = device->probe.has.host_pointer;
 }
 
+// Streams take no parameters.
 static int32_t device_init(ggml_backend_dev_t device, const char *params,
                            ggml_backend_t *out_stream) {
     (void)params;
@@ -64,6 +65,8 @@ static int32_t device_init(ggml_backend_dev_t device, const char *params,
     return *out_stream ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
+// Lets the device use memory of the application in place; FAILED, with a message, where the driver
+// can't import it.
 static int32_t device_from_host(ggml_backend_dev_t device, void *ptr, size_t size,
                                 size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
     (void)max_tensor_size;

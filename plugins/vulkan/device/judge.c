@@ -20,6 +20,8 @@ static const char *reason_against(const struct gvk_probe *probe) {
     return NULL;
 }
 
+// Whether the device can run the plugin's shaders, and which optional features they may use;
+// otherwise the reason why not.
 bool gvk_probe_judge(const struct gvk_probe *probe, struct gvk_features *out_features,
                      char out_reason[GVK_MAX_REASON]) {
     const VkPhysicalDeviceLimits *limits = &probe->properties.limits;
@@ -32,6 +34,7 @@ bool gvk_probe_judge(const struct gvk_probe *probe, struct gvk_features *out_fea
     *out_features = (struct gvk_features){
         .fp16 = probe->float16.shaderFloat16,
         .bf16 = probe->has.bf16,
+        // Only accelerated products: an emulated one is slower than unpacking to floats.
         .int_dot =
             probe->has.int_dot && probe->int_dot.integerDotProduct4x8BitPackedSignedAccelerated,
         .coopmat = probe->has.coopmat && probe->float16.shaderFloat16,
@@ -46,13 +49,17 @@ bool gvk_probe_judge(const struct gvk_probe *probe, struct gvk_features *out_fea
                        limits->maxComputeWorkGroupCount[2]},
         .max_shared_bytes = limits->maxComputeSharedMemorySize,
         .max_range_bytes = limits->maxStorageBufferRange,
+        // At least 16 bytes, since shaders read vectors of four floats.
         .min_storage_alignment = (uint32_t)MAX(16, limits->minStorageBufferOffsetAlignment),
+        // lavapipe stops a shader after a number of loop iterations: longer work is cut into
+        // several launches.
         .max_iterations =
             probe->driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE ? LAVAPIPE_ITERATIONS : 0,
     };
     return true;
 }
 
+// A virtual GPU counts as discrete: it has memory of its own as far as the guest can tell.
 enum ggml_backend_dev_type gvk_probe_type(const struct gvk_probe *probe) {
     switch (probe->properties.deviceType) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
@@ -95,6 +102,7 @@ void gvk_probe_id(const struct gvk_probe *probe, char *out_text, size_t size) {
              u[14], u[15]);
 }
 
+// Name, driver and driver version; says so if the device is the CPU in disguise.
 void gvk_probe_description(const struct gvk_probe *probe, char *out_text, size_t size) {
     const bool cpu = probe->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     snprintf(out_text, size, "%s (%s%s%s%s)", probe->properties.deviceName,

@@ -115,6 +115,7 @@ static bool has_layer(const char *name) {
     return false;
 }
 
+// INCOMPLETE is accepted: the list is only searched.
 static bool has_instance_extension(const char *name) {
     VkExtensionProperties extensions[128];
     uint32_t n = sizeof(extensions) / sizeof(extensions[0]);
@@ -212,6 +213,7 @@ bool gvk_loader_start(void) {
     return true;
 }
 
+// Undoes gvk_loader_start() as far as that came. The instance goes last.
 void gvk_loader_stop(void) {
     if (!instance) return;
     if (messenger) vkDestroyDebugUtilsMessengerEXT(instance, messenger, NULL);

@@ -189,6 +189,8 @@ static int add_feature(int n, const struct gvk_device *device, const char *name,
     return n + 1;
 }
 
+// Lists features of all devices under names with the device's number. The list ends with an empty
+// row.
 static void list_features(void) {
     int n = 0;
     for (int i = 0; i < registry.n_devices; ++i) {

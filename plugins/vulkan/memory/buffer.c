@@ -121,6 +121,8 @@ static bool import_memory(struct gvk_buffer *buffer, void *ptr) {
     return gvk_context_check(context, result, "vkBindBufferMemory");
 }
 
+// A buffer over the application's memory, without a copy. The memory has to outlive the buffer, and
+// address and size have to be multiples of the driver's alignment.
 enum ggml_status gvk_buffer_import(struct gvk_context *context, void *ptr, size_t size,
                                    struct gvk_buffer **out_buffer) {
     const VkExternalMemoryBufferCreateInfo external = {
@@ -133,6 +135,7 @@ enum ggml_status gvk_buffer_import(struct gvk_context *context, void *ptr, size_
         gvk_buffer_free(buffer);
         return GGML_STATUS_FAILED;
     }
+    // The memory is the application's mapping at the same time.
     buffer->mapped = buffer->base = ptr;
     *out_buffer = buffer;
     return GGML_STATUS_SUCCESS;
@@ -221,6 +224,7 @@ enum ggml_status gvk_buffer_import_fd(struct gvk_context *context, int fd, uint6
 }
 #endif
 
+// Works for a buffer of which only a part was created. The device must have finished with it.
 void gvk_buffer_free(struct gvk_buffer *buffer) {
     if (!buffer) return;
     struct gvk_context *context = buffer->context;
@@ -230,6 +234,8 @@ void gvk_buffer_free(struct gvk_buffer *buffer) {
     ggml_aligned_free(buffer, sizeof(*buffer));
 }
 
+// Tensors need addresses, of which device memory has none: a range of the process' address space
+// that nothing is mapped to stands for the buffer.
 enum ggml_status gvk_buffer_reserve_space(struct gvk_buffer *buffer, size_t size) {
     void *base = gpu_space_reserve(size);
     if (!base)

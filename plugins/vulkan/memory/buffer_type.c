@@ -55,6 +55,7 @@ static int32_t buffer_memset(ggml_backend_buffer_t handle, struct ggml_tensor *t
         gvk_transfer_fill(handle->context, offset_of(handle, tensor, offset), size, value));
 }
 
+// Writes n_copies pieces in one submission instead of one for each.
 static int32_t buffer_set_2d(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
                              const void *data, size_t offset, size_t size, size_t n_copies,
                              size_t stride_tensor, size_t stride_data) {
@@ -68,6 +69,7 @@ static int32_t buffer_set_2d(ggml_backend_buffer_t handle, struct ggml_tensor *t
     return answer(gvk_transfer_set(&move));
 }
 
+// As buffer_set_2d(), in the other direction.
 static int32_t buffer_get_2d(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
                              void *data, size_t offset, size_t size, size_t n_copies,
                              size_t stride_tensor, size_t stride_data) {
@@ -126,6 +128,8 @@ static ggml_backend_buffer_t wrap(ggml_backend_buffer_type_t buft, struct gvk_bu
     return handle;
 }
 
+// Allocates device or pinned host memory. The limit is checked here for a
+// message that says what to do.
 static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
     struct gvk_device *device = device_of(buft);
@@ -143,11 +147,13 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
     const enum gvk_memory_use use = host ? GVK_MEMORY_HOST : GVK_MEMORY_DEVICE;
     const enum ggml_status status = gvk_buffer_new(context, size, use, &buffer);
     if (status != GGML_STATUS_SUCCESS) return ggml_entry_status(status);
+    // Host buffers have addresses of their own; device buffers get a reserved range.
     if (!host) return gvk_buffer_wrap(device, buffer, size, out_buffer);
     *out_buffer = wrap(buft, buffer, size);
     return *out_buffer ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
+// Takes ownership of the buffer in any case.
 int32_t gvk_buffer_wrap(struct gvk_device *device, struct gvk_buffer *buffer, size_t size,
                         ggml_backend_buffer_t *out_buffer) {
     const enum ggml_status status = gvk_buffer_reserve_space(buffer, size);
@@ -163,6 +169,8 @@ struct gvk_buffer *gvk_buffer_of(ggml_backend_buffer_t handle) {
     return handle && handle->table->free == buffer_free ? handle->context : NULL;
 }
 
+// NULL with a message if the memory isn't aligned as the driver wants it, or can't be imported.
+// Nothing is allocated on the device.
 ggml_backend_buffer_t gvk_buffer_from_host(struct gvk_device *device, void *ptr, size_t size) {
     const uint64_t alignment = device->probe.host_pointer_alignment;
     struct gvk_context *context = gvk_device_context(device);
@@ -180,6 +188,7 @@ ggml_backend_buffer_t gvk_buffer_from_host(struct gvk_device *device, void *ptr,
     return wrap(&device->import_buft, buffer, size);
 }
 
+// Three types share the functions: device memory, pinned host memory and imported memory.
 static const char *buft_name(ggml_backend_buffer_type_t buft) {
     const struct gvk_device *device = device_of(buft);
     return buft == &device->base.buft        ? device->base.name

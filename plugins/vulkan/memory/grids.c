@@ -27,6 +27,7 @@ size_t gvk_grids_bytes(void) {
     return sizeof(codes);
 }
 
+// Uploads the lattice tables of the IQ types: a few KiB, read by every shader that unpacks them.
 static enum ggml_status make(struct gvk_context *context) {
     struct gvk_buffer *buffer;
     const enum ggml_status status =
@@ -37,6 +38,7 @@ static enum ggml_status make(struct gvk_context *context) {
     return GGML_STATUS_SUCCESS;
 }
 
+// Made on first use and kept for the context's life; several streams may ask at once.
 enum ggml_status gvk_grids_get(struct gvk_context *context, const struct gvk_buffer **out_grids) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
     pthread_mutex_lock(&context->grids_mutex);

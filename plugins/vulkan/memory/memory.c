@@ -142,6 +142,7 @@ static enum ggml_status block_new(struct gvk_context *context, int type,
     return GGML_STATUS_SUCCESS;
 }
 
+// Frees the pool's blocks. All buffers in them have to be freed before.
 void gvk_memory_pool_free(struct gvk_context *context) {
     struct gvk_memory_pool *pool = &context->memory;
     while (pool->blocks) {

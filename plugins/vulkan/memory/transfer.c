@@ -68,6 +68,7 @@ fail:
     return NULL;
 }
 
+// Frees what was created; the caller has waited for the last transfer.
 void gvk_transfer_free(struct gvk_transfer *transfer) {
     if (!transfer) return;
     struct gvk_context *context = transfer->context;

@@ -50,6 +50,8 @@ FILE *gvk_disk_open_own(const char *path) {
     return NULL;
 }
 
+// A new file in the target's folder, on the same file system, so that it can be renamed into place
+// atomically. NULL on failure.
 FILE *gvk_disk_create_beside(const char *target, char *out_path, size_t size) {
     snprintf(out_path, size, "%s.XXXXXX", target);
     const int fd = mkstemp(out_path);

@@ -20,6 +20,7 @@ bool gvk_disk_is_absolute(const char *path) {
     return path[0] && path[1] == ':' && (path[2] == '/' || path[2] == '\\');
 }
 
+// The cache folder of the user; empty if neither variable is an absolute path.
 void gvk_disk_default_dir(char *out_path, size_t size) {
     static const wchar_t *const names[] = {L"XDG_CACHE_HOME", L"LOCALAPPDATA"};
     wchar_t wide[WIDE_PATH];

@@ -104,10 +104,12 @@ static void *read_file(FILE *file, const struct gvk_probe *probe, size_t *out_si
     return NULL;
 }
 
+// The driver's data of an earlier run, freed by the caller; NULL without a usable file. Header and
+// checksum are verified, since drivers trust the data.
 void *gvk_cache_file_read(const struct gvk_probe *probe, size_t *out_size) {
     char path[MAX_PATH_BYTES + 128];
     *out_size = 0;
-    // The file of somebody else is not given to the driver.
+    // A file that another user owns isn't passed to the driver.
     FILE *file = file_path(probe, path, sizeof(path)) ? gvk_disk_open_own(path) : NULL;
     if (!file) return NULL;
     void *data = read_file(file, probe, out_size);

@@ -47,6 +47,7 @@ static VkResult create_cache(struct gvk_pipelines *pipelines) {
     return result;
 }
 
+// Starts with the driver's cache from disk, if there is one.
 struct gvk_pipelines *gvk_pipelines_new(struct gvk_context *context) {
     struct gvk_pipelines *pipelines = ggml_aligned_malloc(sizeof(*pipelines));
     if (!pipelines) return NULL;

@@ -39,6 +39,8 @@ static uint64_t pool_back_iterations(const struct ggml_tensor *node) {
     return covering * (pool_window(node, p, 2) + 1);
 }
 
+// Bound on the loop iterations of one invocation of a node's kernel, for drivers that limit them;
+// 0: no loop that grows with the shapes. Has to be kept in step with the shaders.
 static uint64_t iterations_of(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];

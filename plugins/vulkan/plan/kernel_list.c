@@ -47,6 +47,8 @@ static bool within_reach(const struct gvk_features *features, const struct ggml_
     return within_range(features, t) && has_aligned_strides(t);
 }
 
+// Sources as well as the result have to fit a shader's 32-bit addressing and the driver's largest
+// range.
 static bool all_within_reach(const struct gvk_features *features, const struct ggml_tensor *node) {
     bool fits = within_reach(features, node);
     for (int i = 0; i < GGML_MAX_SRC && fits; ++i)
@@ -69,6 +71,7 @@ const struct gvk_kernel *gvk_kernel_find(const struct gvk_features *features,
     return NULL;
 }
 
+// Whether any kernel exists for operation and types, apart from shapes and the device's features.
 static bool has_kernel(const struct ggml_tensor *node) {
     for (int i = 0; i < N_KERNELS; ++i) {
         const struct gvk_kernel *kernel = &kernels[i];

@@ -31,6 +31,7 @@ static struct gvk_timeline *current(ggml_backend_event_t handle, uint64_t *out_v
     return timeline;
 }
 
+// An event that was never recorded counts as reached.
 static int32_t event_synchronize(ggml_backend_event_t handle) {
     uint64_t value;
     struct gvk_timeline *timeline = current(handle, &value);
@@ -46,6 +47,7 @@ static const struct ggml_event_table event_table = {
     .synchronize = event_synchronize,
 };
 
+// The timeline is attached when the event is recorded.
 ggml_backend_event_t gvk_event_new(ggml_backend_dev_t device) {
     struct event *event = ggml_aligned_malloc(sizeof(*event));
     if (!event) return NULL;
@@ -72,6 +74,8 @@ int32_t gvk_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
     return ggml_entry_status(status);
 }
 
+// On the same device the stream waits for the timeline's value on the GPU. For another device a
+// thread waits and signals.
 int32_t gvk_event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
     struct gvk_stream *stream = backend->context;
     uint64_t value;

@@ -18,6 +18,7 @@ static uint32_t count_spans(const struct gpu_plan *plan) {
     return n;
 }
 
+// NULL with a message.
 static VkQueryPool make_queries(struct gvk_context *context, uint32_t n) {
     const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                         .queryType = VK_QUERY_TYPE_TIMESTAMP,
@@ -41,6 +42,7 @@ struct gvk_times *gvk_times_new(struct gvk_context *context, const struct gpu_pl
     return NULL;
 }
 
+// Works for times of which only a part was created.
 void gvk_times_free(struct gvk_context *context, struct gvk_times *times) {
     if (!times) return;
     if (times->queries) context->api.vkDestroyQueryPool(context->device, times->queries, NULL);
@@ -48,6 +50,7 @@ void gvk_times_free(struct gvk_context *context, struct gvk_times *times) {
     ggml_aligned_free(times, sizeof(*times));
 }
 
+// Time 0 is the beginning; every launch that is recorded has a time at its end.
 void gvk_times_begin(struct gvk_context *context, struct gvk_times *times,
                      VkCommandBuffer commands) {
     context->api.vkCmdResetQueryPool(commands, times->queries, 0, times->max_spans + 1);
@@ -55,6 +58,7 @@ void gvk_times_begin(struct gvk_context *context, struct gvk_times *times,
                                      0);
 }
 
+// The span tells which nodes the launch computes; its time is the difference to the previous mark.
 void gvk_times_mark(struct gvk_context *context, struct gvk_times *times, VkCommandBuffer commands,
                     const struct gpu_span *span) {
     GGML_ASSERT(times->n_spans < times->max_spans);
@@ -181,6 +185,7 @@ static struct gvk_recording *first_pending(const struct gvk_stream *stream) {
     return first;
 }
 
+// Reads the times of all recordings that the device has finished, without waiting.
 void gvk_profile_collect(struct gvk_stream *stream) {
     if (!gvk_profile_is_on(&stream->profile)) return;
     struct gvk_recording *recording = first_pending(stream);
@@ -189,6 +194,8 @@ void gvk_profile_collect(struct gvk_stream *stream) {
         collect(stream, recording);
 }
 
+// Times of the previous run of the recording are read before they are overwritten, even if that
+// means waiting.
 enum ggml_status gvk_profile_submit(struct gvk_stream *stream, struct gvk_recording *recording) {
     if (!recording->times) return GGML_STATUS_SUCCESS;
     if (recording->times->pending) {
@@ -228,6 +235,7 @@ static int32_t begin(ggml_backend_t backend, uint64_t capacity) {
     return gpu_slices_open(&stream->profile.slices, capacity);
 }
 
+// Slices of graphs from now on carry the tag.
 static int32_t tag(ggml_backend_t backend, uint64_t value) {
     struct gvk_stream *stream = recording_stream(backend);
     if (!stream) return GGML_HOST_INVALID_ARGUMENT;
@@ -235,6 +243,7 @@ static int32_t tag(ggml_backend_t backend, uint64_t value) {
     return GGML_HOST_OK;
 }
 
+// Copies finished slices to the caller and tells how many were lost for lack of room.
 static int32_t read(ggml_backend_t backend, struct ggml_profile_slice *slices, uint64_t max,
                     uint64_t *out_count, uint64_t *out_lost) {
     *out_count = *out_lost = 0;

@@ -309,6 +309,7 @@ enum ggml_status gvk_recording_new(const struct gvk_recipe *recipe,
     return status;
 }
 
+// Works for a recording of which only a part was made. The device must have finished with it.
 void gvk_recording_free(struct gvk_recording *recording) {
     if (!recording) return;
     struct gvk_context *context = recording->context;

@@ -120,6 +120,7 @@ static int32_t queue_tensor(struct gvk_stream *stream, const struct ggml_tensor 
     return answer(stream, queue_move(stream, move, to_host));
 }
 
+// Queues the pieces as one transfer.
 int32_t gvk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
                           size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
                           size_t stride_data) {
@@ -132,6 +133,7 @@ int32_t gvk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, co
     return queue_tensor(backend->context, tensor, &move, false);
 }
 
+// The data is in the caller's memory after the stream was synchronised.
 int32_t gvk_stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
                           size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
                           size_t stride_data) {

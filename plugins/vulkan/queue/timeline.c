@@ -175,6 +175,8 @@ static bool grow_readbacks(struct gvk_timeline *timeline) {
     return true;
 }
 
+// Remembers a copy from staging memory to the caller's that is due when the transfer has finished.
+// false if memory runs out.
 bool gvk_timeline_read_back(struct gvk_timeline *timeline, const struct gvk_readback *readback) {
     pthread_mutex_lock(&timeline->mutex);
     const bool room = timeline->n_readbacks < timeline->max_readbacks || grow_readbacks(timeline);
@@ -225,6 +227,7 @@ static bool wait_for(struct gvk_timeline *timeline, uint64_t value) {
     return gvk_context_check(context, result, "vkWaitSemaphores");
 }
 
+// Waits on the host, then makes the copies that are due. 0 has always been reached.
 enum ggml_status gvk_timeline_wait(struct gvk_timeline *timeline, uint64_t value) {
     if (!gvk_context_alive(timeline->context)) return GGML_STATUS_FAILED;
     if (value > 0 && !wait_for(timeline, value)) return GGML_STATUS_FAILED;
@@ -232,6 +235,7 @@ enum ggml_status gvk_timeline_wait(struct gvk_timeline *timeline, uint64_t value
     return GGML_STATUS_SUCCESS;
 }
 
+// The value that the device has reached, without waiting; 0 after an error.
 uint64_t gvk_timeline_reached(struct gvk_timeline *timeline) {
     struct gvk_context *context = timeline->context;
     uint64_t value = 0;

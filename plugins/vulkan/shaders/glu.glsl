@@ -6,6 +6,7 @@
 #include "shaders/common.glsl"
 #include "shaders/math.glsl"
 
+// Both inputs are limited; the gate is shifted by 1.
 float swiglu_oai(const float x, const float g) {
     const float limit = op_param_f32(3);
     const float limited = x < limit ? x : limit;
@@ -20,6 +21,7 @@ float swiglu_clamp(const float x, const float g) {
     return silu_accurate(x < limit ? x : limit) * (high < limit ? high : limit);
 }
 
+// The numbering is that of enum ggml_glu_op.
 float glu(const uint op, const float x, const float g) {
     switch (op) {
     case 0: return (x > 0.0 ? x : 0.0) * g;

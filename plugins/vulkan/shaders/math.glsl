@@ -164,6 +164,8 @@ float reduce_large(const float x, out uint quarter) {
     return float(fraction) * (1.57079632679489661923 / 4294967296.0);
 }
 
+// Cosine and sine of any float. Small arguments are reduced by pi/2 in three parts (Cody and
+// Waite), large ones exactly (Payne and Hanek).
 vec2 cos_sin(const float x) {
     const float a = abs(x);
     if (!(a < FLT_INFINITY)) return vec2(FLT_NAN);

@@ -114,12 +114,16 @@ void multiply_step() {
     }
 }
 
+// Multiplies a tile of rows with a tile of columns over [begin, end) of the depth, in steps that
+// are loaded into shared memory. An invocation has blocks of 4 x 4 results in registers.
 void compute_tile(const uint begin, const uint end) {
     const uint at_row = gl_LocalInvocationID.x % 16, at_column = gl_LocalInvocationID.x / 16;
     [[unroll]] for (uint i = 0; i < 4 * SPAN * SPAN; ++i) sums[i] = vec4(0);
     for (uint k = begin; k < end; k += STEP) {
         load_step(k);
         barrier();
+// Half-precision partial sums are added up in single precision after each step, so that their error
+// doesn't grow with the depth.
 #ifdef FP16
         [[unroll]] for (uint i = 0; i < 4 * SPAN * SPAN; ++i) parts[i] = f16vec4(0);
 #endif

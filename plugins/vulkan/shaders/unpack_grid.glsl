@@ -113,6 +113,7 @@ GridEight U(_grid_iq3)(const uint type, const uint at, const uint l) {
     return GridEight(grid_code_iq3(type, index.x) | grid_code_iq3(type, index.y) << 16, signs, scale);
 }
 
+// Eight elements of a lattice type; the type is a constant of the pipeline.
 GridEight U(_grid_eight)(const uint type, const uint at, const uint l) {
     switch (type) {
     case TYPE_IQ1_S: case TYPE_IQ1_M: return U(_grid_iq1)(type, at, l);

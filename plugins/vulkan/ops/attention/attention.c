@@ -37,6 +37,8 @@ static bool accepts_sinks(const struct ggml_tensor *sinks, const struct ggml_ten
     return sinks->type == GGML_TYPE_F32 && ggml_is_packed(sinks) && sinks->ne[0] >= q->ne[2];
 }
 
+// The same shapes as on the CPU: grouped-query attention, a mask that repeats over heads and
+// sequences, an optional sink per head.
 bool gvk_accepts_flash_attn(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0];
     const struct ggml_tensor *k = node->src[1];
@@ -253,6 +255,8 @@ static void encode_rows(struct gvk_plan *plan, const struct ggml_tensor *node) {
     encode_merge(plan, node, &split);
 }
 
+// Three kernels: one key per lane for few query rows, tiles of query rows against blocks of keys
+// for prompts, and one group per query row for everything else.
 void gvk_encode_flash_attn(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct gvk_features *features = gvk_plan_features(plan);
     const struct tile tile = choose_tile(features, node);

@@ -21,12 +21,14 @@ vec4 load_q(const uint row, const uint i) {
     for (uint c = 4 * i; c < min(4 * i + 4, SRC0.ne.x); ++c) x[c & 3u] = src0_f32[(row >> 2) + c];
     return x;
 }
+// Four channels of a key from 4 i on; channels beyond the row are 0.
 vec4 load_k(const uint row, const uint i) {
     if (4 * i + 4 <= SRC1.ne.x) return src1_unpack4(K_TYPE, row, 4 * i);
     vec4 x = vec4(0);
     for (uint c = 4 * i; c < SRC1.ne.x; ++c) x[c & 3u] = src1_load(K_TYPE, row + c * SRC1.nb.x);
     return x;
 }
+// As load_k(), of a value.
 vec4 load_v(const uint row, const uint i) {
     if (4 * i + 4 <= SRC2.ne.x) return src2_unpack4(V_TYPE, row, 4 * i);
     vec4 x = vec4(0);
@@ -70,6 +72,9 @@ void close_row(const uvec3 row, const uint part, const float largest, const floa
     }
 }
 
+// One group per query row. Online softmax (Milakov and Gimelshein, 2018): running maximum and sum
+// of weights are rescaled when a larger score comes, so that one pass over the keys is enough. A
+// split launch computes a range of keys per group, which flash_attn_merge combines.
 void main() {
     const uint parts = SPLIT ? number(2) : 1, number_of_row = group_linear() / parts;
     const uint part = group_linear() - number_of_row * parts;
@@ -88,10 +93,13 @@ void main() {
     barrier();
     float largest = -FLT_INFINITY;
     float total = 0;
+    // As many keys at a time as the group has lanes: each lane scores one key, then all add up the
+    // values.
     for (uint first = begin; first < end; first += gl_WorkGroupSize.x) {
         const uint key = first + lane;
         const float score = key < end ? score_at(k, mask, slope, key) : -FLT_INFINITY;
         const float now = max(largest, group_max(score));
+        // All keys so far are masked.
         if (now == -FLT_INFINITY) continue;
         const float weight = score == -FLT_INFINITY ? 0.0 : exp_accurate(score - now);
         const float factor = rescale(largest, now);

@@ -175,6 +175,8 @@ void close_row(const uint r) {
     }
 }
 
+// A lane goes through every KEYS * subgroup size-th key for all its rows; the lanes' results are
+// combined when a row is closed.
 void main() {
     const uint n_rows = open_rows();
     if (n_rows == 0u) return;

@@ -6,6 +6,8 @@
 // invocations.
 #include "ops/attention/attention.glsl"
 
+// Combines the parts of a split launch: each has a maximum, a sum of weights and unnormalised
+// values, which are rescaled to the common maximum.
 void main() {
     const uint number_of_row = group_linear();
     if (number_of_row >= SRC0.ne.y * SRC0.ne.z * SRC0.ne.w) return;
@@ -14,6 +16,7 @@ void main() {
     const uint from = (SRC1.at.x >> 2) + part_index(row, 0) * size;
     float largest = -FLT_INFINITY;
     for (uint i = 0; i < parts; ++i)
+        // A part's last four words begin with its maximum and its sum.
         largest = max(largest, src1_f32[from + i * size + size - 4]);
     float total = 0;
     for (uint i = 0; i < parts; ++i) {

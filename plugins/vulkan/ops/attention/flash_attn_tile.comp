@@ -41,6 +41,7 @@ uint masks[ROWS];
 vec4 sums[ROWS * SUMS];
 float scores[ROWS * KEYS]; // of a block; masks at first
 
+// Lane within its line of threads, which share rows.
 uint lane() { return gl_LocalInvocationID.x % LANES; }
 // Within the tile, of the r-th row of this line.
 uint line_row(const uint r) { return gl_LocalInvocationID.x / LANES * ROWS + r; }
@@ -251,6 +252,8 @@ void open_rows(const uint tile) {
     }
 }
 
+// A tile of query rows that share their keys, against blocks of keys that the group loads into
+// shared memory once for all rows of the tile.
 void main() {
     const uint parts = SPLIT ? number(2) : 1, tile = group_linear() / parts;
     const uint part = group_linear() - tile * parts;

@@ -8,6 +8,8 @@ GVK_OPERAND(dst, 1)
 GVK_OPERAND(columns, 2)
 layout(constant_id = 3) const uint TYPE = 0;
 
+// Gathers: an element of the result sums the columns whose windows contain it. No two invocations
+// write the same element, so that no atomic additions are needed.
 void main() {
     const uint i = invocation_linear();
     if (i >= DST.ne.x * DST.ne.y) return;
@@ -17,6 +19,7 @@ void main() {
     const uint t = i % DST.ne.x + uint(op_param(2));
     const uint end = min(t / stride + 1, SRC0.ne.y);
     float sum = 0;
+    // Columns from the first window that reaches t to the last one that begins at or before it.
     for (uint column = t + 1 > size ? (t + stride - size) / stride : 0; column < end; ++column) {
         const uint k = t - column * stride;
         sum += columns_load(TYPE, address(SRC0, uvec4(channel * size + k, column, 0, 0)));

@@ -159,6 +159,7 @@ static struct conv conv_of_im2col_back(const struct ggml_tensor *node) {
     return conv_of_dims(node, n, node->src[1], node, node->src[0], 1);
 }
 
+// The gradient of im2col has the shape that its forward node had as a result.
 bool gvk_accepts_im2col_back(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const int channel = node->op_params[6] ? 2 : 1;
@@ -185,6 +186,7 @@ bool gvk_accepts_col2im_1d(const struct gvk_features *features, const struct ggm
            a->ne[2] == 1 && a->ne[3] == 1 && node->ne[2] == 1 && node->ne[3] == 1;
 }
 
+// One invocation per element of the result.
 void gvk_encode_col2im_1d(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_col2im_1d, node, 1, GROUP);
     if (!d) return;
@@ -228,6 +230,7 @@ static bool accepts_direct(const struct gvk_features *features, const struct con
            gpu_groups_of((uint64_t)c->channels_out, tile.filters) <= features->max_groups[1];
 }
 
+// Filters have to match the channels; padding, stride and dilation are general.
 bool gvk_accepts_conv_2d(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
     const struct ggml_tensor *kernel = node->src[0];
@@ -236,6 +239,8 @@ bool gvk_accepts_conv_2d(const struct gvk_features *features, const struct ggml_
            node->type == node->src[1]->type;
 }
 
+// A 3-D image has channels and batch in one dimension: the parameters say how many channels there
+// are.
 bool gvk_accepts_conv_3d(const struct gvk_features *features, const struct ggml_tensor *node) {
     const int64_t channels = node->op_params[9];
     if (channels < 1 || node->op_params[11] < 1 || node->src[1]->ne[3] % channels != 0)
@@ -251,6 +256,8 @@ static bool suits_tile(const struct gvk_features *features, const struct conv *c
            pixels(c) * c->batch >= 16;
 }
 
+// As a matrix product of filters and windows, whose patches are never stored: each tile computes
+// the addresses of its elements.
 static void encode_tile(struct gvk_plan *plan, const struct ggml_tensor *node,
                         const struct conv *c) {
     const uint64_t windows = (uint64_t)(pixels(c) * c->batch);
@@ -264,6 +271,8 @@ static void encode_tile(struct gvk_plan *plan, const struct ggml_tensor *node,
                         gpu_groups_of(windows, tile.columns) * gpu_groups_of(filters, tile.rows));
 }
 
+// Tiled as a matrix product where there are enough windows and filters to fill tiles, otherwise a
+// few pixels and filters per invocation.
 void gvk_encode_conv_direct(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
     if (suits_tile(gvk_plan_features(plan), &c)) {
@@ -280,6 +289,7 @@ void gvk_encode_conv_direct(struct gvk_plan *plan, const struct ggml_tensor *nod
     d->groups[2] = 1;
 }
 
+// One filter per channel.
 bool gvk_accepts_conv_2d_dw(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct conv c = conv_of_direct(node);
@@ -314,6 +324,7 @@ static bool accepts_transposed(const struct ggml_tensor *node, int dims) {
            node->ne[dims + 1] == image->ne[dims + 1];
 }
 
+// Padding 0 and dilation 1, which is what ggml defines.
 bool gvk_accepts_conv_transpose_1d(const struct gvk_features *features,
                                    const struct ggml_tensor *node) {
     (void)features;
@@ -327,6 +338,7 @@ bool gvk_accepts_conv_transpose_2d(const struct gvk_features *features,
     return accepts_transposed(node, 2);
 }
 
+// One invocation per element of the result.
 void gvk_encode_conv_transpose(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_conv_transpose, node, 2, GROUP);
     if (!d) return;

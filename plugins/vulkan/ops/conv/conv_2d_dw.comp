@@ -11,6 +11,7 @@ GVK_OPERAND(dst, 1)
 GVK_OPERAND(filters, 2)
 GVK_OPERAND(image, 3)
 
+// Depthwise: one filter per channel. Positions outside of the image are padding, and skipped.
 void main() {
     const uint i = invocation_linear();
     if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;

@@ -56,8 +56,11 @@ void add_channels(const uvec3 at, const uint first, const uint count) {
     }
 }
 
+// An invocation computes PIXELS windows times FILTERS filters in registers: each loaded element is
+// used several times.
 void main() {
     const uint first = gl_WorkGroupID.y * FILTERS;
+    // Filters beyond the last are computed as the last one and not stored.
     const uint last = min(FILTERS, conv_channels_out() - first) - 1u;
     open_windows();
     for (uint z = 0; z < conv_kernel(2); ++z) {

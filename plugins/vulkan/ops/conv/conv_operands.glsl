@@ -34,6 +34,7 @@ uint conv_weight(const uint filter_, const uvec3 at, const uint channel) {
            (DIMS == 3 ? at.z * SRC0.nb.z : 0) + channel * filter_nb_in();
 }
 
+// A 3-D result has channel and batch in one dimension.
 void store_pixel(const uint window, const uint channel, const float sum) {
     const uint batch = window / conv_windows();
     const uvec3 at = conv_window_at(window - batch * conv_windows());

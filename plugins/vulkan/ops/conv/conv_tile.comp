@@ -72,12 +72,15 @@ void store_result(const uint row, const uint column, const float sum) {
         store_pixel(first_window + column, first_filter + row, sum);
 }
 
+// A group computes ROWS filters times COLUMNS windows; the shared tile code asks for elements by
+// filter, window and position within the patch.
 void main() {
     const uint tiles = (conv_channels_out() + ROWS - 1u) / ROWS;
     const uint windows = conv_windows() * conv_batch();
     first_filter = group_linear() % tiles * ROWS;
     first_window = group_linear() / tiles * COLUMNS;
     if (first_window >= windows) return;
+    // Invocations beyond the last window compute the last one again.
     const uint mine = min(first_window + gl_LocalInvocationID.x % COLUMNS, windows - 1u);
     window = conv_window_at(mine % conv_windows());
     plane = conv_plane(mine / conv_windows());

@@ -18,6 +18,8 @@ void sources(const uint d, const uint o, out uint first, out uint end) {
     end = min(o / stride + 1, SRC1.ne[d]);
 }
 
+// Gathers, as col2im_1d.comp: one invocation per element of the result sums what reaches it, in a
+// fixed order.
 void main() {
     const uint i = invocation_linear();
     if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;

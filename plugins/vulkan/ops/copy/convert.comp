@@ -46,6 +46,8 @@ vec4 load4(const uvec4 at) {
                 src0_load(SRC0_TYPE, x + 2 * step), src0_load(SRC0_TYPE, x + 3 * step));
 }
 
+// Each invocation converts a run of elements. The source may have another shape: its element of the
+// same number is taken.
 void main() {
     const Run run = run_at(run_extents(DST.ne, DIMS), invocation_linear(), DIMS);
     if (run.n == 0) return;
@@ -55,6 +57,7 @@ void main() {
         const vec4 v = load4(DIMS == 1 ? run.at : element_at(SRC0.ne, i));
         if (DST_VECTORS) {
             dst_store4(DST_TYPE, y, v);
+            // The result's rows are too unaligned for a vector store.
             return;
         }
         store(y, v.x);

@@ -52,6 +52,7 @@ void move_item(const uvec4 at, const uint number_of) {
     move(y, x);
 }
 
+// A run of RUN items within a row of the common shape.
 void main() {
     const uvec4 ne = four(0);
     const uint per_row = (ne.x + RUN - 1) / RUN, i = invocation_linear();

@@ -8,6 +8,8 @@ GVK_OPERAND(src0, 2)
 layout(constant_id = 3) const uint UNIT = 4;
 layout(constant_id = 4) const uint UNITS = 1; // per element
 
+// A diagonal matrix from a vector; elements are copied as bits, so that one shader serves all types
+// of a size.
 void main() {
     const uint i = invocation_linear();
     if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;

@@ -17,6 +17,8 @@ layout(constant_id = 4) const bool SRC0_BLOCKS = false;
 layout(constant_id = 5) const bool VECTORS = false; // runs are whole and aligned
 layout(constant_id = 6) const uint DIMS = 4;
 
+// An index out of range yields NaN, or 0 for integers: a shader can't fail the graph, and foreign
+// memory must not be read.
 void main() {
     const Run run = run_at(DST.ne, invocation_linear(), DIMS);
     if (run.n == 0) return;

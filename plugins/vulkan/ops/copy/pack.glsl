@@ -10,6 +10,7 @@ float x[BLOCK];
 
 const float TINY = 1e-15;
 
+// Stores a byte of a block.
 void put(const uint at, const uint byte) { dst_u8[at] = uint8_t(byte); }
 // A scale; returns it as it will be read.
 float put_half(const uint at, const float value) {

@@ -31,6 +31,7 @@ void read_block(const uvec4 at) {
     }
 }
 
+// An invocation quantises one block.
 void main() {
     // Rows of the source have whole blocks too, though its shape may be another.
     const uvec4 ne = uvec4(SRC0.ne.x / BLOCK, SRC0.ne.yzw);
@@ -40,6 +41,7 @@ void main() {
     uvec4 to = element_at(uvec4(DST.ne.x / BLOCK, DST.ne.yzw), i);
     if (ROWS) {
         to = from;
+        // SET_ROWS: the row of the result is read from the indices; one out of range is skipped.
         if (!target_row(from, WIDE, to.y)) return;
     }
     from.x *= BLOCK;

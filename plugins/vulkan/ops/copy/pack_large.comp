@@ -247,6 +247,7 @@ uint ternary_byte(const uint from, const uint step, const uint n) {
     return (q * 256u + 242u) / 243u;
 }
 
+// Five ternary digits per byte in 48 bytes, four in the last four, then the scale.
 void pack_tq1_0(const uint at) {
     quantise_ternary(at + 52);
     for (uint i = 0; i < 32; ++i) put(at + i, ternary_byte(i, 32, 5));
@@ -259,6 +260,7 @@ void pack_tq2_0(const uint at) {
     put_twos(at);
 }
 
+// The type is a constant of the pipeline: only one branch is compiled.
 void pack(const uint at) {
     switch (DST_TYPE) {
     case TYPE_Q2_K: pack_q2_K(at); break;

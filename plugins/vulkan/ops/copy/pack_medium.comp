@@ -41,6 +41,8 @@ uint ue4m3(const float v) {
     return min(((floatBitsToUint(v) + (1u << 19)) >> 20) - (120u << 3), 0x7eu);
 }
 
+// Four groups of 16, each with an unsigned E4M3 scale. The scale is rounded first, and values are
+// chosen for the rounded one.
 void pack_nvfp4(const uint at) {
     for (uint g = 0; g < BLOCK / 16; ++g) {
         precise float wanted = largest_magnitude(16 * g, 16) / 6.0;
@@ -53,6 +55,7 @@ void pack_nvfp4(const uint at) {
     }
 }
 
+// As in pack_large.comp.
 void pack(const uint at) {
     switch (DST_TYPE) {
     case TYPE_Q1_0: pack_q1_0(at); break;

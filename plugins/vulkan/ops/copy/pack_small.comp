@@ -19,6 +19,7 @@ void pack_signed(const uint at, const float steps) { // 16: Q4_0, 32: Q5_0
     round_up(0.0, inverse(d), steps / 2.0 + 0.5, steps - 1.0);
 }
 
+// Scale and minimum, both F16; values are rounded to the nearest of `steps` levels.
 void pack_unsigned(const uint at, const float steps) {
     const vec2 range = range_of(0, 32);
     precise float d = (range.y - range.x) / (steps - 1.0);
@@ -38,6 +39,7 @@ void put_fives(const uint at) {
     put_nibbles(at + 4, 0);
 }
 
+// 8-bit values with one scale.
 void pack_bytes(const uint at) {
     precise float d = largest_magnitude(0, 32) / 127.0;
     const float id = inverse(d);
@@ -58,6 +60,7 @@ void pack_mxfp4(const uint at) {
     put_nibbles(at + 1, 0);
 }
 
+// The scale is searched for, since the levels aren't evenly spaced.
 void pack_iq4_nl(const uint at) {
     const float d = search_iq4(0);
     put_half(at, d);
@@ -65,6 +68,7 @@ void pack_iq4_nl(const uint at) {
     put_nibbles(at + 2, 0);
 }
 
+// As in pack_large.comp.
 void pack(const uint at) {
     switch (DST_TYPE) {
     case TYPE_Q4_0: pack_signed(at, 16.0); put_nibbles(at + 2, 0); break;

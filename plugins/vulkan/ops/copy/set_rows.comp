@@ -16,6 +16,8 @@ layout(constant_id = 5) const bool WIDE = false; // indices of 64 bits
 layout(constant_id = 6) const bool VECTORS = false; // runs are whole and aligned
 layout(constant_id = 7) const uint DIMS = 4;
 
+// Scatters rows: each invocation converts a run of a source row. Which of two rows with one index
+// wins is undefined, as in ggml.
 void main() {
     const Run run = run_at(SRC0.ne, invocation_linear(), DIMS);
     uint row;

@@ -16,6 +16,9 @@ uint offset_of(const uvec4 at, const uvec4 nb) {
     return at.x * nb.x + at.y * nb.y + at.z * nb.z + at.w * nb.w;
 }
 
+// Transposes a tile through shared memory, so that both the reads and the writes of neighbouring
+// invocations are neighbours in memory. The tile's rows have one more word, which avoids bank
+// conflicts.
 void main() {
     const uvec4 ne = numbers[0];
     const uint columns = (ne.x + TILE - 1) / TILE, rows = (ne.y + TILE - 1) / TILE;
@@ -34,6 +37,7 @@ void main() {
         tile[y * (TILE + 1) + x] =
             SIZE == 4 ? src0_u32[byte_at >> 2] : uint(src0_u16[byte_at >> 1]);
     }
+    // All of the tile is read before any of it is written.
     barrier();
     for (uint i = gl_LocalInvocationID.x; i < TILE * TILE; i += step) {
         const uint x = i % TILE, y = i / TILE;

@@ -23,6 +23,8 @@ static uint32_t rows_of(const struct ggml_tensor *node, const struct ggml_tensor
     return ggml_same_shape_from(b, node, 1) ? REPEAT_NOT : REPEAT_MANY;
 }
 
+// Whole tensors are treated as one row where shapes allow it; the layout of b, which repeats,
+// decides how its elements are addressed.
 void gvk_encode_binary(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_binary, node, 2, GVK_RUN_GROUP);
     if (!d) return;

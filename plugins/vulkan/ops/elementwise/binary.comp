@@ -20,6 +20,7 @@ layout(constant_id = 9) const bool VECTORS = false; // runs are whole and aligne
 layout(constant_id = 10) const uint ROWS = 2; // how the other dimensions are
 const uint REPEAT_NOT = 0, REPEAT_ONE = 1, REPEAT_MANY = 2;
 
+// The operation is a constant of the pipeline.
 vec4 compute(const vec4 a, const vec4 b) {
     switch (OP) {
     case 0: return a + b;
@@ -41,6 +42,7 @@ float load_b(const uint row, const uint i0) {
     return src1_load(SRC1_TYPE, row + i * SRC1.nb.x);
 }
 
+// Each invocation computes a run of elements: four at once as a vector where rows are aligned.
 void main() {
     const uvec4 ne = run_extents(DST.ne, DIMS);
     const Run run = run_at(ne, invocation_linear(), DIMS);

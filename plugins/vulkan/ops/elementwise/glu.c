@@ -8,6 +8,7 @@ bool gvk_accepts_glu(const struct gvk_features *features, const struct ggml_tens
     return op >= 0 && op < GGML_GLU_OP_COUNT && ggml_fits_glu(node);
 }
 
+// x and the gate are two operands, or halves of the rows of one, in either order.
 void gvk_encode_glu(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_glu, node, 2, GVK_RUN_GROUP);
     if (!d) return;

@@ -22,6 +22,7 @@ uint gate_address(const uvec4 at, const uint second_half) {
     return SPLIT ? address(SRC1, at) : address(SRC0, at) + (SWAPPED ? 0u : second_half);
 }
 
+// As binary.comp; x and gate may be in the same row.
 void main() {
     const uvec4 ne = run_extents(DST.ne, DIMS);
     const Run run = run_at(ne, invocation_linear(), DIMS);

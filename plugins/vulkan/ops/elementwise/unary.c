@@ -14,6 +14,7 @@ bool gvk_accepts_unary(const struct gvk_features *features, const struct ggml_te
     return op >= 0 && op < GGML_UNARY_OP_COUNT && gvk_accepts_map(features, node);
 }
 
+// One shader for all functions of one operand: the function is a constant of the pipeline.
 void gvk_encode_unary(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_unary, node, 1, GVK_RUN_GROUP);
     if (!d) return;

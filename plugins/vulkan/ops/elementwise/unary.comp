@@ -14,6 +14,7 @@ layout(constant_id = 5) const uint DIMS = 4;
 layout(constant_id = 6) const uint OP = 0; // of GGML_OP_UNARY, or what ops/elementwise/unary.c adds
 layout(constant_id = 7) const bool VECTORS = false; // runs are whole and aligned
 
+// xIELU (Huang, 2024): quadratic above 0, exponential below, where eps bounds the argument.
 float xielu(const float x) {
     const float alpha_n = op_param_f32(1), alpha_p = op_param_f32(2), beta = op_param_f32(3);
     if (x > 0.0) return alpha_p * x * x + beta * x;
@@ -83,6 +84,7 @@ float compute(const float x) {
     }
 }
 
+// As binary.comp, with one operand.
 void main() {
     const uvec4 ne = run_extents(DST.ne, DIMS);
     const Run run = run_at(ne, invocation_linear(), DIMS);

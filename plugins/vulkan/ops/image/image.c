@@ -39,6 +39,7 @@ bool gvk_accepts_pool_2d(const struct gvk_features *features, const struct ggml_
     return accepts_pool(node, node->src[0], node->op_params, 2);
 }
 
+// One invocation per window.
 void gvk_encode_pool(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_pool, node, 1, GROUP);
     if (!d) return;

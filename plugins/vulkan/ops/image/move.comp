@@ -62,6 +62,8 @@ void put(const uint to, const uint from, const bool inside) {
     }
 }
 
+// pad, roll and other moves of elements: an element of the result has at most one source; without
+// one it is 0.
 void main() {
     const uint i = invocation_linear();
     if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;

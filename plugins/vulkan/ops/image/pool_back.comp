@@ -37,6 +37,8 @@ void covering(const uint d, const uint i, const uint n, out uint first, out uint
     end = min(uint(at / stride) + 1, n);
 }
 
+// Gathers the gradients of all windows that cover an element; of a maximum only where the element
+// was the largest of its window.
 void main() {
     const uint i = invocation_linear();
     if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;

@@ -126,6 +126,7 @@ float antialiased(const uvec2 i, const uvec2 outer) {
     return total > 0 ? sum / total : 0;
 }
 
+// Dimensions 2 and 3 are never interpolated.
 void main() {
     const uint i = invocation_linear();
     if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;

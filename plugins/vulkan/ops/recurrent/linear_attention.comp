@@ -70,6 +70,8 @@ float step_wkv7(const uint state, const uint n, const uint row, const uint i) {
     return result;
 }
 
+// An invocation computes one column of a head's state over all tokens of a sequence, in order. A
+// long sequence is cut into several launches, of which the first one copies the initial state.
 void main() {
     const uint n = SRC0.ne.x, heads = SRC0.ne.y;
     const uint sequences = tensors[1 + STATE_SOURCE].ne.y;

@@ -18,6 +18,8 @@ struct steps {
     uint64_t invocations, count, start, cost;
 };
 
+// Cuts a recurrence over tokens into launches of as many steps as the driver's limit on loop
+// iterations allows; the state is carried in the result.
 static void encode_steps(struct gvk_plan *plan, const struct ggml_tensor *node, struct steps s) {
     const uint64_t most = gvk_most_iterations(gvk_plan_features(plan));
     const uint64_t left = most > s.start ? most - s.start : 0;
@@ -52,6 +54,7 @@ bool gvk_accepts_ssm_scan(const struct gvk_features *features, const struct ggml
     return ggml_fits_ssm_scan(node) && node->src[1]->ne[2] > 0;
 }
 
+// An invocation has one row of a head's state: n elements per token.
 void gvk_encode_ssm_scan(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *x = node->src[1];
     const uint64_t n = (uint64_t)node->src[0]->ne[0];
@@ -157,6 +160,7 @@ bool gvk_accepts_lightning_indexer(const struct gvk_features *features,
     return ggml_fits_lightning_indexer(node);
 }
 
+// One invocation per query and key.
 void gvk_encode_lightning_indexer(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_indexer, node, 4, GROUP);
     if (!d) return;

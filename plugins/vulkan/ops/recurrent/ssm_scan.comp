@@ -19,6 +19,8 @@ float softplus(const float value) {
     return value > 20 ? value : log1p_accurate(exp_accurate(value));
 }
 
+// Selective scan (Mamba-2): h = h exp(delta a) + delta b x, y = <h, c>. An invocation has one row
+// of the state, which it updates in the result.
 void main() {
     const uint n = SRC0.ne.x, rows = SRC0.ne.y, heads = SRC0.ne.z;
     const uint tokens = SRC1.ne.z, sequences = SRC1.ne.w;
@@ -29,6 +31,7 @@ void main() {
     const uint states = (DST.at.x >> 2) + rows * heads * tokens * sequences;
     const uint slot_size = n * rows * heads * sequences;
     const uint state = states + unit * n;
+    // The initial state is one row of many, chosen by sequence; an invalid index gives NaN.
     const uint id = ids_u32[(tensors[7].at.x + seq * tensors[7].nb.x) >> 2];
     const uint from = (SRC0.at.x >> 2) + ((id * heads + head) * rows + p) * n;
     for (uint i = 0; i < n && number(0) == 0; ++i)
@@ -41,6 +44,7 @@ void main() {
         const uint c0 = address(tensors[6], uvec4(0, group, t, seq)) >> 2;
         float decay = SHARED_RATE != 0 ? exp_accurate(delta * a_f32[a0]) : 0;
         const uint slot = tokens - 1 - t;
+        // The states after the last tokens are kept as well, for a rollback.
         const bool keep = slot > 0 && slot < uint(op_param(0));
         float sum = 0;
         for (uint i = 0; i < n; ++i) {

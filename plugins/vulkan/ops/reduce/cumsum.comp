@@ -9,6 +9,8 @@ GVK_OPERAND(src0, 2)
 
 shared float sums[gl_WorkGroupSize.x];
 
+// A group scans a row in pieces of its size (Hillis and Steele), and adds the sum of what came
+// before, with the rounding error of that sum (Kahan).
 void main() {
     const uint row = group_linear(), id = gl_LocalInvocationID.x, size = gl_WorkGroupSize.x;
     if (row >= DST.ne.y * DST.ne.z * DST.ne.w) return;
@@ -25,6 +27,7 @@ void main() {
             barrier();
         }
         if (from + id < n) dst_f32[y + from + id] = before + (sums[id] + lost);
+        // The next piece begins with the corrected sum.
         precise float term = sums[size - 1] + lost;
         precise float next = before + term;
         lost = term - (next - before);

@@ -10,6 +10,7 @@ layout(constant_id = 4) const float VALUE = 0; // may be infinite
 const uint KEEP_UPPER_DIAG = 0, KEEP_UPPER = 1, KEEP_LOWER_DIAG = 2, KEEP_LOWER = 3,
            KEEP_PAST = 4; // columns up to op_param(0) behind the row's
 
+// Which part of a row of a triangular matrix is kept.
 bool keeps(const int column, const int row) {
     switch (KEEP) {
     case KEEP_UPPER_DIAG: return column >= row;
@@ -20,6 +21,7 @@ bool keeps(const int column, const int row) {
     }
 }
 
+// One invocation per element.
 void main() {
     const uint i = invocation_linear();
     if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;

@@ -11,6 +11,7 @@ uvec4 at_of(const uint i, const uint first, const uint i3) {
     return uvec4(i % DST.ne.x, row % DST.ne.y, first + row / DST.ne.y, i3);
 }
 
+// A group of invocations normalises a group of channels: mean, then variance around it.
 void main() {
     const uint groups = number(1), group = group_linear();
     if (group >= groups * DST.ne.w) return;

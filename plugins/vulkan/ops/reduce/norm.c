@@ -10,6 +10,7 @@ bool gvk_accepts_norm(const struct gvk_features *features, const struct ggml_ten
 
 enum { OP_NORM, OP_RMS_NORM, OP_L2_NORM, OP_GROUP_NORM }; // as in shaders/norm.comp
 
+// The numbering of the shader.
 static uint32_t function_of(enum ggml_op op) {
     switch (op) {
     case GGML_OP_NORM: return OP_NORM;
@@ -47,6 +48,8 @@ static bool packed_planes(const struct ggml_tensor *t) {
            t->nb[2] == t->nb[1] * (size_t)t->ne[1];
 }
 
+// Dense planes are normalised as rows that are as long as all channels of a group; other layouts
+// have a shader of their own.
 void gvk_encode_group_norm(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t channels = gpu_groups_of((uint64_t)node->ne[2], (uint64_t)node->op_params[0]);
     const uint64_t groups = channels ? gpu_groups_of((uint64_t)node->ne[2], channels) : 0;

@@ -37,6 +37,7 @@ float row_sum(const uint x, const uint n, const bool squares, const float offset
 
 uint scale_at, term_at; // rows of src1 and src2
 
+// Addresses of the factor and the term of a fused node, whose rows repeat.
 void find_operands(const uvec4 at) {
 #ifdef SCALED
     scale_at = address(SRC1, at % SRC1.ne);
@@ -52,6 +53,7 @@ vec4 finished4(const vec4 v, const uint i) {
     return v;
 #endif
 }
+// Multiplies by the factor and adds the term of a fused node.
 float finished(const float v, const uint i) {
 #ifdef SCALED
     const float scaled = v * src1_f32[(scale_at >> 2) + i];
@@ -87,6 +89,8 @@ uvec4 row_begin(const uint i, out uint n) {
     return uvec4(0, 0, first, i3);
 }
 
+// A group of invocations normalises a row. Mean and variance in two passes; L2 bounds the length
+// from below instead of adding eps.
 void main() {
     uint n;
     const uvec4 at = row_begin(group_linear(), n);

@@ -53,6 +53,7 @@ void argmax_row(const uint row) {
     if (id == 0) dst_u32[(DST.at.x + row * DST.nb.x) >> 2] = reduce_indices[0];
 }
 
+// One group per row.
 void main() {
     const uint row = group_linear();
     if (row >= SRC0.ne.y * SRC0.ne.z * SRC0.ne.w) return;

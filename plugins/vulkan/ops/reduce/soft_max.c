@@ -12,6 +12,7 @@ bool gvk_accepts_soft_max(const struct gvk_features *features, const struct ggml
     return ggml_fits_soft_max(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]);
 }
 
+// A group per row; mask and sinks are optional, and constants of the pipeline.
 void gvk_encode_soft_max(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const uint32_t group = gvk_row_group(gvk_plan_features(plan), node->ne[0], GVK_ROW_PASSES);
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_soft_max, node, 3, group);
@@ -37,6 +38,7 @@ bool gvk_accepts_tri(const struct gvk_features *features, const struct ggml_tens
     return ggml_fits_tri(node);
 }
 
+// Masking by a comparison of column and row; the value is a constant of the pipeline.
 void gvk_encode_diag_mask(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const uint32_t minus_infinity = UINT32_C(0xff800000);
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_diag_mask, node, 1, GROUP);

@@ -95,6 +95,7 @@ vec2 scan(const float least) {
     return vec2(largest, sum);
 }
 
+// One pass finds maximum and sum together (online softmax), a second one writes the result.
 void main() {
     const uint row = group_linear();
     if (row >= DST.ne.y * DST.ne.z * DST.ne.w) return;
@@ -106,6 +107,7 @@ void main() {
     const float sink = SINKS ? src2_f32[(SRC2.at.x >> 2) + at.z] : -FLT_INFINITY;
     const vec2 part = scan(sink);
     const float largest = group_max(part.x);
+    // Each invocation's sum is relative to its own maximum.
     const float scale = part.x == largest ? 1.0 : exp_accurate(part.x - largest);
     float sum = group_sum(part.y * scale);
     if (SINKS) sum += exp_accurate(sink - largest);

@@ -40,6 +40,7 @@ static uint64_t power_above(uint64_t n) {
     return power;
 }
 
+// The limits: scratch memory for the items of a row, and shared memory for a block of at least 64.
 bool gvk_accepts_top_k(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return ggml_same_shape_from(node, a, 1) && node->ne[0] <= a->ne[0] && ggml_rows_dense(node) &&

@@ -33,6 +33,7 @@ bool is_after(const uvec2 a, const uvec2 b) {
     return (uint(a.x > b.x) | uint(a.x == b.x) & uint(a.y > b.y)) != 0;
 }
 
+// Maps floats to integers of the same order: NaN comes last in both directions, and -0 equals +0.
 uint key_of(const uint bits) {
     if ((bits & 0x7fffffffu) > 0x7f800000u) return 0xffffffffu;
     const uint one_zero = bits == 0x80000000u ? 0u : bits;
@@ -44,6 +45,7 @@ uint scratch_at(const uint base, const uint row, const uint stride, const uint i
     return (base >> 2) + 2 * (row * stride + i);
 }
 
+// Key and index of an item; what is beyond the row sorts behind everything else.
 uvec2 read_item(const uint row, const uint i) {
     if (i >= N_FROM) return uvec2(0xffffffffu);
     if (FROM_SOURCE) {
@@ -54,6 +56,7 @@ uvec2 read_item(const uint row, const uint i) {
     return uvec2(src0_u32[at], src0_u32[at + 1]);
 }
 
+// The result only has the indices, of the first items for top-k.
 void write_item(const uint row, const uint i, const uvec2 item) {
     if (TO_RESULT) {
         if (i < DST.ne.x)
@@ -124,6 +127,8 @@ void sort_held(const uint row, const uint first) {
     barrier();
 }
 
+// Sorts a block in shared memory (bitonic), or merges blocks that were sorted before, and keeps the
+// first KEEP items of it.
 void sort_block() {
     const uint needed = max((N_FROM + ITEMS - 1) / ITEMS, 1);
     const uint blocks = ALTERNATE ? STRIDE_TO / ITEMS : needed, row = group_linear() / blocks;
@@ -143,6 +148,7 @@ void sort_block() {
         write_item(row, block * KEEP + i, items[i]);
 }
 
+// A step of the bitonic network between items that are further apart than a block.
 void exchange_far() {
     const uint pairs = STRIDE_TO / 2, i = invocation_linear();
     const uint row = i / pairs, p = i % pairs;

@@ -10,6 +10,7 @@ GVK_OPERAND(src0, 2)
 layout(constant_id = 3) const bool DESCENDING = false;
 layout(constant_id = 4) const uint HELD = 16;
 
+// As key_of() in sort.comp, as a signed number.
 int key_of(const uint bits) {
     const int ascending = int((bits & 0x80000000u) != 0 ? bits ^ 0x7fffffffu : bits);
     const int key = DESCENDING ? ~ascending : ascending;
@@ -33,6 +34,7 @@ void count(const uint row, const uint from, const uint end, const bool equal) {
     }
 }
 
+// Ranks within the group's own items: equal keys keep their order.
 void count_own(const uint row, const uint first, const uint end) {
     for (uint i = first; i < end; ++i) {
         const int key = key_at(row, i);
@@ -43,6 +45,8 @@ void count_own(const uint row, const uint first, const uint end) {
     }
 }
 
+// The rank of an item is the number of items before it: O(n^2) comparisons, in one
+// pass without synchronisation.
 void main() {
     const uint size = HELD * gl_WorkGroupSize.x, n = SRC0.ne.x;
     const uint blocks = (n + size - 1) / size;

@@ -61,6 +61,7 @@ void add_parts() {
     }
 }
 
+// Two launches: sums of parts, then their sum, in an order that doesn't depend on the device.
 void main() {
     if (PARTS) {
         if (group_linear() < number(0)) write_part();

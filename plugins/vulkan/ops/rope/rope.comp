@@ -25,6 +25,7 @@ const uint MODE_NORMAL = 0, MODE_MULTI = 8, MODE_VISION = 24, MODE_IMROPE = 40;
 const uint N_DIMS = 1, FREQ_SCALE = 6, EXT_FACTOR = 7, MAGNITUDE = 8, LOW = 9, HIGH = 10,
            SECTIONS = 11, N_OFFS = 15;
 
+// Number of pairs that the s-th position turns.
 uint section_size(const uint s) { return uint(op_param(SECTIONS + s)); }
 
 // Which of a token's four positions turns pair i, and y: the section's first pair.
@@ -111,6 +112,8 @@ void turn_pair(const uint i, const uint n_pairs, const uvec4 first) {
     }
 }
 
+// An invocation turns one pair of channels for several heads, whose angle is the same, or copies a
+// channel that isn't turned.
 void main() {
     const uint n_dims = uint(op_param(N_DIMS));
     const uint n_pairs = MODE == MODE_VISION ? n_dims : n_dims / 2;

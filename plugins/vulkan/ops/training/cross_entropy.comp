@@ -24,6 +24,8 @@ float target(const uvec4 at) {
     return BACK != 0 ? s2_f32[i] : s1_f32[i];
 }
 
+// A group per row. Forward: -sum of target times log softmax; backward: softmax minus target, times
+// the gradient.
 void main() {
     const uvec4 ne = tensors[LOGITS].ne;
     const uint row = group_linear();
@@ -36,6 +38,7 @@ void main() {
     float sum = 0;
     for (at.x = first; at.x < ne.x; at.x += stride) sum += exp_accurate(logit(at) - largest);
     sum = group_sum(sum);
+    // The mean over rows is part of the scale.
     if (BACK != 0) {
         const float scale = s0_f32[SRC0.at.x >> 2] / float(ne.y * ne.z * ne.w);
         for (at.x = first; at.x < ne.x; at.x += stride) {

@@ -11,6 +11,7 @@ GVK_OPERAND(src0, 2)
 #include "shaders/unpack.glsl"
 GVK_OPERAND(ids, 3)
 
+// Gathers: sums the rows with this index, in order, without atomic additions.
 void main() {
     const uint i = invocation_linear();
     if (i >= DST.ne.x * DST.ne.y) return;

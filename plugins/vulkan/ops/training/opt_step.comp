@@ -27,6 +27,7 @@ void step_adamw(const uvec4 at, const float value, const float g) {
     dst_f32[address(DST, at) >> 2] = value * (1 - alpha * adamw_f32[p + 4]) - move;
 }
 
+// AdamW or SGD, one element per invocation.
 void main() {
     const uint i = invocation_linear();
     if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;

@@ -9,6 +9,7 @@ GVK_OPERAND(dst, 1)
 GVK_OPERAND(grad, 2)
 GVK_OPERAND(x, 3)
 
+// Gradients of RMS_NORM and SOFT_MAX: both need the product of gradient and row first.
 void main() {
     const uint row = group_linear();
     if (row >= DST.ne.y * DST.ne.z * DST.ne.w) return;

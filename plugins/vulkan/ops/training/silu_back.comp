@@ -9,6 +9,7 @@ GVK_OPERAND(dst, 1)
 GVK_OPERAND(grad, 2)
 GVK_OPERAND(x, 3)
 
+// The derivative of x s(x) is s (1 + x (1 - s)), where s is the sigmoid.
 void main() {
     const uint i = invocation_linear();
     if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;

@@ -17,6 +17,7 @@ bool gvk_accepts_same_pair(const struct gvk_features *features, const struct ggm
            node->type == node->src[0]->type && node->type == node->src[1]->type;
 }
 
+// One invocation per element.
 void gvk_encode_silu_back(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_silu_back, node, 2, GROUP);
     if (!d) return;
@@ -54,6 +55,7 @@ bool gvk_accepts_get_rows_back(const struct gvk_features *features,
     return ggml_fits_get_rows_back(node) && ggml_rows_dense(node->src[0]);
 }
 
+// One invocation per element of the result.
 void gvk_encode_get_rows_back(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_get_rows_back, node, 2, GROUP);
     if (!d) return;
@@ -85,6 +87,7 @@ void gvk_encode_cross_entropy_loss(struct gvk_plan *plan, const struct ggml_tens
     d->numbers[0] = (uint32_t)n_rows;
 }
 
+// The loss' gradient is one number.
 bool gvk_accepts_cross_entropy_loss_back(const struct gvk_features *features,
                                          const struct ggml_tensor *node) {
     (void)features;
@@ -92,6 +95,7 @@ bool gvk_accepts_cross_entropy_loss_back(const struct gvk_features *features,
            is_like(node->src[2], node);
 }
 
+// The shader of the loss, in its other direction.
 void gvk_encode_cross_entropy_loss_back(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_cross_entropy, node, 3, ROW_GROUP);
     if (!d) return;
@@ -106,6 +110,7 @@ bool gvk_accepts_opt_step(const struct gvk_features *features, const struct ggml
     return ggml_fits_opt_step(node);
 }
 
+// AdamW updates its moments as well, which later nodes have to wait for.
 void gvk_encode_opt_step(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const bool adamw = node->op == GGML_OP_OPT_STEP_ADAMW;
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_opt_step, node, 5, GROUP);
