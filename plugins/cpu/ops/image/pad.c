@@ -2,6 +2,7 @@
 // pad (zeros or wrapped), pad_reflect_1d, roll; elements of any size without blocks.
 #include "simd/strided.h"
 
+// Index modulo n, for an index that is off by less than n.
 static int64_t wrap(int64_t i, int64_t n) {
     return i < 0 ? i + n : i >= n ? i - n : i;
 }
@@ -31,6 +32,7 @@ static void pad_row(const struct ggml_tensor *dst, struct ggml_row at, bool circ
     const size_t size = ggml_type_size(dst->type);
     const int64_t left = ggml_get_op_params_i32(dst, 0);
     const int64_t n = a->ne[0];
+    // begin and end are clamped: a negative padding cuts off source elements at either side.
     const int64_t begin = MIN(MAX(left, 0), dst->ne[0]);
     const int64_t end = MAX(MIN(left + n, dst->ne[0]), begin);
     char *y = ggml_row_data(dst, at);
@@ -42,6 +44,7 @@ static void pad_row(const struct ggml_tensor *dst, struct ggml_row at, bool circ
     const char *x = ggml_row_data(a, from);
     copy_elements(a, y + (size_t)begin * size, x, begin - left, end - begin);
     if (circular) {
+        // The source's end before its beginning, and the reverse.
         copy_elements(a, y, x, n - begin, begin);
         copy_elements(a, y + (size_t)end * size, x, 0, dst->ne[0] - end);
     } else {
@@ -72,6 +75,7 @@ enum ggml_status CPU_FN(cpu_pad_reflect_1d)(const struct cpu_task *task) {
         const struct ggml_row at = ggml_row_at(dst, r);
         float *y = (float *)(void *)ggml_row_data(dst, at) + left;
         copy_elements(a, (char *)y, ggml_row_data(a, at), 0, a->ne[0]);
+        // The edge itself isn't repeated: y[-1] = y[1].
         for (int64_t i = 1; i <= left; ++i)
             y[-i] = y[i];
         float *last = y + a->ne[0] - 1;
@@ -88,6 +92,7 @@ enum ggml_status CPU_FN(cpu_roll)(const struct cpu_task *task) {
     const size_t size = ggml_type_size(dst->type);
     int64_t shift[GGML_MAX_DIMS];
     for (uint32_t d = 0; d < GGML_MAX_DIMS; ++d)
+        // ggml's shifts are between -ne and ne.
         shift[d] = wrap(ggml_get_op_params_i32(dst, d), a->ne[d]);
     int64_t begin, end;
     cpu_task_range(task, ggml_nrows(dst), &begin, &end);

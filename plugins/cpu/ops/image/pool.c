@@ -19,6 +19,7 @@ static struct span span_of(int64_t i, int k, int s, int p, int64_t n) {
 // Largest element or mean of a window; 0 for the mean of an empty one.
 static float pool(const struct ggml_tensor *a, const char *plane, struct span x, struct span y,
                   int op, double divisor) {
+    // As ggml's: a window that has only padding yields -FLT_MAX.
     float largest = -FLT_MAX;
     double sum = 0.0;
     for (int64_t iy = y.begin; iy < y.end; ++iy) {
@@ -143,11 +144,13 @@ enum ggml_status CPU_FN(cpu_pool_2d_back)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct pool_2d p = pool_2d_params(dst);
     int64_t begin, end;
+    // Units are rows of the result, joined to strips of one plane.
     cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end;) {
         const struct ggml_row at = ggml_row_at(dst, r);
         const int64_t n = MIN(end - r, dst->ne[1] - at.i1);
         const struct strip strip = {dst, at.i2, at.i3, {at.i1, at.i1 + n}};
+        // Windows add to the rows: they begin as 0.
         for (int64_t i = 0; i < n; ++i)
             memset(ggml_row_data(dst, ggml_row_at(dst, r + i)), 0,
                    (size_t)dst->ne[0] * sizeof(float));

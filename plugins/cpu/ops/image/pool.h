@@ -5,6 +5,7 @@
 
 #include "ggml-impl.h"
 
+// One-dimensional: window, stride and padding are single numbers.
 struct pool_1d {
     int op, k, s, p;
 };
@@ -14,6 +15,7 @@ struct pool_2d {
     int k[2], s[2], p[2]; // window, stride, padding
 };
 
+// The parameters are stored in the order of the struct.
 static inline struct pool_1d pool_1d_params(const struct ggml_tensor *node) {
     const int32_t *p = node->op_params;
     return (struct pool_1d){p[0], p[1], p[2], p[3]};

@@ -36,6 +36,7 @@ enum ggml_status CPU_FN(cpu_timestep_embedding)(const struct cpu_task *task) {
             y[j] = (float)cos(phase);
             y[j + half] = (float)sin(phase);
         }
+        // An odd extent leaves one element.
         if (dst->ne[0] % 2 != 0) y[2 * half] = 0.0f;
     }
     return GGML_STATUS_SUCCESS;

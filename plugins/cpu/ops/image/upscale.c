@@ -28,14 +28,17 @@ static struct scaling scaling_of(const struct ggml_tensor *dst, uint32_t flags) 
     return s;
 }
 
+// Positions outside of the image take its edge.
 static int64_t clamp_index(int64_t i, int64_t n) {
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
+// In single precision, as ggml defines it: in double some indices would differ.
 static int64_t nearest_index(const struct scaling *s, int d, int64_t i) {
     return clamp_index((int64_t)((float)i / s->nearest[d]), s->src->ne[d]);
 }
 
+// An element as double, of any plain type.
 static double pixel(const struct scaling *s, const char *row, int64_t x) {
     return (double)cpu_float_at(row + (size_t)x * s->src->nb[0], s->src->type);
 }
@@ -105,6 +108,7 @@ static struct triangle triangle_at(const struct scaling *s, int d, int64_t i) {
     };
 }
 
+// 1 in the centre, 0 at the half width and beyond.
 static double triangle_weight(const struct triangle *t, int64_t i) {
     return fmax(1.0 - fabs(((double)i - t->centre) * t->inverse), 0.0);
 }
@@ -140,6 +144,7 @@ static void antialiased_row(const struct scaling *s, const char *plane, int64_t 
 
 // --- bicubic -------------------------------------------------------------------------------------
 
+// Four neighbours and their weights.
 struct cubic {
     int64_t index[4];
     double weight[4];
@@ -151,6 +156,7 @@ static struct cubic cubic_at(const struct scaling *s, int d, int64_t i) {
     const double x = ((double)i + s->offset) * s->step[d] - s->offset;
     const double below = floor(x);
     struct cubic cubic;
+    // Neighbours from -1 to 2; t is the distance to each.
     for (int k = 0; k < 4; ++k) {
         const double t = fabs(x - below + 1.0 - k);
         cubic.index[k] = clamp_index((int64_t)below + k - 1, s->src->ne[d]);

@@ -16,6 +16,7 @@ enum ggml_status CPU_FN(cpu_win_part)(const struct cpu_task *task) {
     cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
         const struct ggml_row at = ggml_row_at(dst, r);
+        // Window i3 is at column i3 % npx and row i3 / npx of the grid of windows.
         const struct ggml_row from = {at.i3 % npx * w + at.i1, at.i3 / npx * w + at.i2, 0};
         char *y = ggml_row_data(dst, at);
         if (from.i1 < a->ne[1] && from.i2 < a->ne[2])
@@ -30,6 +31,7 @@ enum ggml_status CPU_FN(cpu_win_part)(const struct cpu_task *task) {
 enum ggml_status CPU_FN(cpu_win_unpart)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t w = ggml_get_op_params_i32(dst, 0);
+    // Windows per row of the grid.
     const int64_t npx = (dst->ne[1] + w - 1) / w;
     int64_t begin, end;
     cpu_task_range(task, ggml_nrows(dst), &begin, &end);
@@ -48,13 +50,14 @@ enum ggml_status CPU_FN(cpu_get_rel_pos)(const struct cpu_task *task) {
     cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
         const struct ggml_row at = ggml_row_at(dst, r);
+        // The table begins with the largest negative distance.
         const struct ggml_row from = {dst->ne[1] - 1 - at.i1 + at.i2, 0, 0};
         copy_row(dst->src[0], from, ggml_row_data(dst, at));
     }
     return GGML_STATUS_SUCCESS;
 }
 
-// dst may be src0.
+// The result may be in place of src0.
 enum ggml_status CPU_FN(cpu_add_rel_pos)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const float *a = dst->src[0]->data;

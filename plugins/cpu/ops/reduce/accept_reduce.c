@@ -4,20 +4,24 @@
 #include "ops/reduce/sum_piece.h"
 #include "runtime/kernel_list.h"
 
+// The whole tensor, of any shape.
 bool cpu_accepts_sum(const struct ggml_tensor *node) {
     return ggml_nelements(node) == 1;
 }
 
+// A sum per piece; independent of the number of threads.
 size_t cpu_work_sum(const struct ggml_tensor *node, int n_threads) {
     (void)n_threads;
     return (size_t)cpu_sum_pieces(node->src[0]).count * sizeof(double);
 }
 
+// Used by sum_rows and mean.
 bool cpu_accepts_sum_rows(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return node->ne[0] == 1 && ggml_same_shape_from(node, a, 1);
 }
 
+// Rows may have gaps, of whole floats.
 bool cpu_accepts_argmax(const struct ggml_tensor *node) {
     return ggml_fits_argmax(node) && node->src[0]->nb[0] % sizeof(float) == 0;
 }
@@ -42,12 +46,14 @@ bool cpu_accepts_rms_norm_mul(const struct ggml_tensor *node) {
            ggml_rows_dense(x) && ggml_rows_dense(weight);
 }
 
+// At least one group; planes may have gaps, rows not.
 bool cpu_accepts_group_norm(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return ggml_get_op_params_i32(node, 0) > 0 && ggml_are_same_shape(node, a) &&
            ggml_rows_dense(node) && ggml_rows_dense(a);
 }
 
+// Quantised types repeat as whole blocks.
 bool cpu_accepts_repeat(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return a->type == node->type && ggml_repeats(a, node) && ggml_rows_dense(a) &&

@@ -19,6 +19,7 @@ static const float *dense_row(const struct ggml_tensor *src, struct ggml_row at,
     return y;
 }
 
+// The loop of all norms: (x - offset) scale. y may be x.
 static void scale_row(float *y, const float *x, float offset, float scale, int64_t n) {
     CPU_INDEPENDENT
     for (int64_t i = 0; i < n; ++i)
@@ -58,6 +59,7 @@ static float rms_scale(const float *x, int64_t n, float eps) {
     return (float)(1.0 / sqrt(cpu_sum_squares(x, 0.0, n) / (double)n + (double)eps));
 }
 
+// No mean is subtracted.
 static void rms_norm_row(float *y, const float *x, int64_t n, float eps) {
     scale_row(y, x, 0.0f, rms_scale(x, n, eps), n);
 }
@@ -66,6 +68,7 @@ enum ggml_status CPU_FN(cpu_rms_norm)(const struct cpu_task *task) {
     return norm_rows(task, rms_norm_row);
 }
 
+// y may be x or w.
 static void scale_mul_row(float *y, const float *x, float scale, const float *w, int64_t n) {
     CPU_INDEPENDENT
     for (int64_t i = 0; i < n; ++i)
@@ -97,6 +100,7 @@ static void l2_norm_row(float *y, const float *x, int64_t n, float eps) {
     scale_row(y, x, 0.0f, (float)(1.0 / fmax(length, (double)eps)), n);
 }
 
+// Differs from the norms above by eps only.
 enum ggml_status CPU_FN(cpu_l2_norm)(const struct cpu_task *task) {
     return norm_rows(task, l2_norm_row);
 }

@@ -26,8 +26,8 @@ static double sum_range(const struct ggml_tensor *src, const char *row, int64_t 
     return sum;
 }
 
-// Sum of one piece: a part of a long row, or several short rows. Pieces don't depend on the
-// number of threads, and so neither do sums.
+// Sum of one piece: a part of a long row, or several short rows. Pieces don't depend on the number
+// of threads, so that sums have the same bits with any number.
 static double sum_piece(const struct ggml_tensor *src, struct cpu_sum_pieces pieces,
                         int64_t piece) {
     if (pieces.per_row > 1) {
@@ -52,6 +52,7 @@ enum ggml_status CPU_FN(cpu_sum_all)(const struct cpu_task *task) {
     for (int64_t piece = begin; piece < end; ++piece)
         sums[piece] = sum_piece(src, pieces, piece);
     cpu_team_barrier(task->team);
+    // All sums are complete here; the rest takes one thread.
     if (task->ith != 0) return GGML_STATUS_SUCCESS;
     double total = 0.0;
     for (int64_t piece = 0; piece < pieces.count; ++piece)
@@ -79,11 +80,13 @@ enum ggml_status CPU_FN(cpu_sum_rows)(const struct cpu_task *task) {
     return sum_rows(task, 1.0);
 }
 
+// The mean is the sum divided by the row's extent.
 enum ggml_status CPU_FN(cpu_mean)(const struct cpu_task *task) {
     return sum_rows(task, (double)task->dst->src[0]->ne[0]);
 }
 
 // The last of equal maxima; NaN is never one.
+// `>=` below: the last one wins, as in ggml.
 enum ggml_status CPU_FN(cpu_argmax)(const struct cpu_task *task) {
     const struct ggml_tensor *src = task->dst->src[0];
     const int64_t step = (int64_t)(src->nb[0] / sizeof(float));

@@ -5,6 +5,7 @@
 #include "ops/training/custom.h"
 #include "runtime/kernel_list.h"
 
+// F32 of the node's shape with dense rows.
 static bool is_dense_like(const struct ggml_tensor *t, const struct ggml_tensor *node) {
     return ggml_has_type(t, GGML_TYPE_F32) && ggml_are_same_shape(t, node) && ggml_rows_dense(t);
 }
@@ -40,22 +41,26 @@ bool cpu_accepts_out_prod(const struct ggml_tensor *node) {
            node->ne[2] == b->ne[2] && node->ne[3] == b->ne[3];
 }
 
+// One multiplication per element of the result and step.
 int64_t cpu_cost_out_prod(const struct ggml_tensor *node) {
     const double cost = (double)ggml_nelements(node) * (double)node->src[0]->ne[1];
     return cost < 1e18 ? (int64_t)cost : INT64_MAX;
 }
 
+// Targets have the shape of the logits.
 bool cpu_accepts_cross_entropy_loss(const struct ggml_tensor *node) {
     const struct ggml_tensor *logits = node->src[0];
     return ggml_nelements(node) == 1 && ggml_rows_dense(logits) &&
            is_dense_like(node->src[1], logits);
 }
 
+// A loss per row, in double, which one thread adds up.
 size_t cpu_work_cross_entropy_loss(const struct ggml_tensor *node, int n_threads) {
     (void)n_threads;
     return (size_t)ggml_nrows(node->src[0]) * sizeof(double);
 }
 
+// The gradient of the loss is one number.
 bool cpu_accepts_cross_entropy_loss_back(const struct ggml_tensor *node) {
     return ggml_nelements(node->src[0]) == 1 && is_dense_like(node->src[1], node) &&
            is_dense_like(node->src[2], node) && ggml_rows_dense(node);
@@ -71,13 +76,13 @@ bool cpu_accepts_opt_step(const struct ggml_tensor *node) {
     return true;
 }
 
-// There is a function, for a number of threads that can be.
+// Needs a function, and at least one thread or any number.
 bool cpu_accepts_custom(const struct ggml_tensor *node) {
     const struct custom_params p = custom_params(node);
     return p.fun && (p.n_tasks > 0 || p.n_tasks == GGML_N_TASKS_MAX);
 }
 
-// What the function does is not known; it asked for threads.
+// The function's cost is unknown: a request for several threads is taken as a large one.
 int64_t cpu_cost_custom(const struct ggml_tensor *node) {
     return custom_params(node).n_tasks == 1 ? 0 : INT64_MAX;
 }

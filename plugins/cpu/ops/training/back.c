@@ -60,7 +60,7 @@ enum ggml_status CPU_FN(cpu_rms_norm_back)(const struct cpu_task *task) {
     return run_rows(task, rms_norm_back_row);
 }
 
-// scale y (g - <g, y>).
+// dx = scale y (g - <g, y>), where y is the forward result.
 static void soft_max_back_row(float *dx, const float *grad, const float *y, int64_t n,
                               float scale) {
     const float mean = (float)cpu_sum_products(grad, y, n);

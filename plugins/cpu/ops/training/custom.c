@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// map_custom1, 2, 3 and custom: functions of the application. Threads above its n_tasks do not call
-// it.
+// map_custom1, 2, 3 and custom: functions of the application, called by at most n_tasks threads.
 #include "ops/training/custom.h"
 
 #include "base/kernel.h"

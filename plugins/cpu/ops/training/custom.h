@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What nodes that call a function of the application hold in op_params.
+// Contents of op_params of nodes that call a function of the application.
 #ifndef CPU_CUSTOM_H
 #define CPU_CUSTOM_H
 
@@ -12,6 +12,7 @@ struct custom_params {
 };
 
 static inline struct custom_params custom_params(const struct ggml_tensor *node) {
+    // Copied, since op_params aren't aligned for pointers.
     struct custom_params params;
     memcpy(&params, node->op_params, sizeof(params));
     return params;

@@ -63,6 +63,7 @@ enum ggml_status CPU_FN(cpu_cross_entropy_loss)(const struct cpu_task *task) {
 enum ggml_status CPU_FN(cpu_cross_entropy_loss_back)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t n = dst->ne[0];
+    // The loss is a mean over rows, hence the division.
     const float scale = *(const float *)dst->src[0]->data / (float)ggml_nrows(dst);
     int64_t begin, end;
     cpu_task_range(task, ggml_nrows(dst), &begin, &end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// opt_step_adamw and opt_step_sgd: parameters, and their moments, are updated where they lie.
+// opt_step_adamw and opt_step_sgd: parameters and their moments are updated in place.
 #include <math.h>
 
 #include "ggml-shape.h"
@@ -9,7 +9,8 @@ static float *row_of(const struct ggml_tensor *t, struct ggml_row at, int64_t i0
     return (float *)(void *)ggml_row_data(t, at) + i0;
 }
 
-// p: alpha, beta1, beta2, eps, wd, beta1h, beta2h.
+// AdamW (Loshchilov and Hutter, 2019). p: alpha, beta1, beta2, eps, wd, beta1h, beta2h; the last
+// two correct the moments' bias.
 static void adamw(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                   const void *argument) {
     const float *p = argument;
@@ -18,6 +19,7 @@ static void adamw(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
     float *m = row_of(dst->src[2], at, i0);
     float *v = row_of(dst->src[3], at, i0);
     float *y = row_of(dst, at, i0);
+    // Weight decay is decoupled from the gradient.
     const float keep = 1.0f - p[0] * p[4];
     CPU_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
@@ -28,7 +30,7 @@ static void adamw(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
     }
 }
 
-// p: alpha, wd.
+// Gradient descent with weight decay. p: alpha, wd.
 static void sgd(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                 const void *argument) {
     const float *p = argument;

@@ -17,6 +17,7 @@ static const float *load(float *buffer, const struct ggml_tensor *a, const char 
     return buffer;
 }
 
+// The inner loop of both operations.
 static void add_scaled(float *y, const float *x, float factor, int64_t n) {
     CPU_INDEPENDENT
     for (int64_t i = 0; i < n; ++i)
@@ -55,8 +56,7 @@ static void compute_unit(const struct ggml_tensor *dst, const struct out_prod_un
     }
 }
 
-// Threads share pieces of rows of the result. O(ne0 * ne1 * t) as written; operands are read
-// where they lie.
+// Threads share pieces of rows of the result. O(ne0 ne1 t); F32 operands aren't copied.
 enum ggml_status CPU_FN(cpu_out_prod)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t chunks = (dst->ne[0] + CPU_CHUNK - 1) / CPU_CHUNK;
@@ -103,6 +103,7 @@ enum ggml_status CPU_FN(cpu_get_rows_back)(const struct cpu_task *task) {
     const struct ggml_tensor *ids = dst->src[1];
     if (!ids_fit(ids, dst->ne[1])) return GGML_STATUS_FAILED;
     float buffer[CPU_CHUNK];
+    // The thread's rows of the result; each thread goes through all indices.
     int64_t begin, end;
     cpu_task_range(task, dst->ne[1], &begin, &end);
     for (int64_t r = begin; r < end; ++r)

@@ -3,7 +3,7 @@
 #include "base/kernel.h"
 #include "ggml-shape.h"
 
-enum { CHUNK = 128 };
+enum { CHUNK = 128 }; // elements of the result at a time: their sums take 1 KiB
 
 // Adds elements [i0, i0 + n) of every tile of a row.
 static void add_tiles(double *sums, const struct ggml_tensor *src, const char *row, int64_t width,

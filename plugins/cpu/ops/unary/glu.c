@@ -16,7 +16,7 @@ typedef void (*glu_fn)(float *y, const float *x, const float *g, int64_t n, cons
         }                                                                                          \
     }
 
-// p[2] alpha, p[3] limit
+// SwiGLU of OpenAI's gpt-oss: both inputs are limited. p[2] alpha, p[3] limit.
 static inline float swiglu_oai(float x, float g, const float *p) {
     const float limited_x = x < p[3] ? x : p[3];
     const float high = g > -p[3] ? g : -p[3];
@@ -24,7 +24,7 @@ static inline float swiglu_oai(float x, float g, const float *p) {
     return limited_x / (1.0f + cpu_expf(-p[2] * limited_x)) * (limited_g + 1.0f);
 }
 
-// p[3] limit
+// SwiGLU with limits: of x from above, of the gate on both sides. p[3] limit.
 static inline float swiglu_clamp(float x, float g, const float *p) {
     const float high = g > -p[3] ? g : -p[3];
     return cpu_siluf(x < p[3] ? x : p[3]) * (high < p[3] ? high : p[3]);
@@ -55,7 +55,7 @@ struct glu {
     float params[4];
 };
 
-// Where x and the gate lie: two operands, or halves of one in either order.
+// Addresses x and the gate: two operands, or the halves of each row of one, in either order.
 static struct glu prepare(const struct ggml_tensor *dst) {
     const bool split = dst->src[1] != NULL;
     const bool swapped = ggml_get_op_params_i32(dst, 1) != 0;

@@ -15,6 +15,7 @@ static void map_clamp(float *y, const float *x, int64_t n, const float *p) {
     map_clamp_low(y, y, n, p);
 }
 
+// The operand only has the shape.
 static void map_fill(float *y, const float *x, int64_t n, const float *p) {
     (void)x;
     for (int64_t i = 0; i < n; ++i)

@@ -13,6 +13,8 @@ GVK_OPERAND(src5, 7)
 GVK_OPERAND(src6, 8)
 layout(constant_id = 3) const uint TERMS = 3;
 
+// Four elements per invocation. The number of terms is a constant of the pipeline; terms are added
+// in the order of the fused nodes, so that results equal those of separate launches.
 void main() {
     const uint n = DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w;
     const uint first = 4 * invocation_linear();

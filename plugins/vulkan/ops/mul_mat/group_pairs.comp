@@ -46,6 +46,8 @@ void write_tiles(const uint to) {
     for (uint i = all.y + lane; i < number(0); i += lanes) dst_u32[to + 3 * i + 2] = 0;
 }
 
+// Counting sort of the pairs of token and expert by expert: counts, prefix sums with the list of
+// tiles, then the pairs in their places. One group does it all, since the pairs are few.
 void main() {
     const uint lane = gl_LocalInvocationID.x, lanes = gl_WorkGroupSize.x;
     const uint n_pairs = SRC0.ne.x * SRC0.ne.y, to = DST.at.x >> 2;

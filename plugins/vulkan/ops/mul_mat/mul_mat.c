@@ -402,6 +402,8 @@ static void encode_tile_id(struct gvk_plan *plan, const struct ggml_tensor *node
     if (d) use_pairs(plan, d, &pairs, node, tile.rows);
 }
 
+// Kernels for routed experts: tiles of pairs that share an expert for prompts, grouped pairs for
+// batches of medium size, one product per pair for single tokens.
 void gvk_encode_mul_mat_id(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct gvk_features *features = gvk_plan_features(plan);
     if (suits_tile_id(features, node))
@@ -414,6 +416,7 @@ void gvk_encode_mul_mat_id(struct gvk_plan *plan, const struct ggml_tensor *node
 
 // --- outer products ------------------------------------------------------------------------------
 
+// As on the CPU: src0 is repeated over the batches of src1.
 bool gvk_accepts_out_prod(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -424,6 +427,7 @@ bool gvk_accepts_out_prod(const struct gvk_features *features, const struct ggml
            node->ne[2] == b->ne[2] && node->ne[3] == b->ne[3];
 }
 
+// An invocation computes ROWS x COLUMNS elements of the result.
 void gvk_encode_out_prod(struct gvk_plan *plan, const struct ggml_tensor *node) {
     enum { GROUP = 64, ROWS = 4, COLUMNS = 8 };
     const enum gvk_shader shader =

@@ -68,6 +68,8 @@ float sum_over_group(const float value) {
     return total;
 }
 
+// Integer dot products of quantised weights with columns that were rounded to 8 bits. Lanes of the
+// group take groups of 32 elements in turn and add up their sums at the end.
 void main() {
     const Tile tile = tile_of(group_linear(), ROWS, COLUMNS);
     if (tile.columns == 0u) return;
@@ -79,6 +81,8 @@ void main() {
         vec2 scales[COLUMNS];
         [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
             const uint at = column_at(tile, c) + 3 * g;
+            // Scale of the rounded column, and its sum times the scale, which is what weights with
+            // a minimum need.
             scales[c] = uintBitsToFloat(src1_uvec4[at].xy);
             low[c] = src1_uvec4[at + 1];
             high[c] = src1_uvec4[at + 2];

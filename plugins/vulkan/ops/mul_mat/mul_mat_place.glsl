@@ -78,6 +78,8 @@ uint tile_dst(const Tile tile, const uint c) {
 
 #else
 
+// Rows and columns of the result that a group computes; columns = 0: none. Tiles that follow each
+// other share weights, which are then in the cache.
 Tile tile_of(const uint group, const uint rows, const uint columns) {
     const uvec2 tiles = (DST.ne.xy + uvec2(rows, columns) - 1u) / uvec2(rows, columns);
     const uint per_matrix = tiles.x * tiles.y;

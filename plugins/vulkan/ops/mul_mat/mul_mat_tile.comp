@@ -90,6 +90,7 @@ void store_result(const uint row, const uint column, const float sum) {
             tile.valid ? sum : uintBitsToFloat(0x7fc00000u);
 }
 
+// The tile is the whole result of this group.
 void main() {
     tile = tile_of(group_linear(), ROWS, COLUMNS);
     if (tile.columns == 0u) return;
@@ -99,6 +100,7 @@ void main() {
 #else
 uint part;
 
+// Parts of a split product go to scratch memory, which a second launch adds up.
 void store_result(const uint row, const uint column, const float sum) {
     if (row >= tile.rows || column >= tile.columns) return;
     if (SPLIT) {
@@ -110,6 +112,8 @@ void store_result(const uint row, const uint column, const float sum) {
     }
 }
 
+// With SPLIT the depth is divided among groups: for products with few tiles and a large depth,
+// which otherwise would leave most of the device idle.
 void main() {
     const uint parts = SPLIT ? number(0) : 1, group = group_linear() / parts;
     part = group_linear() - group * parts;

@@ -149,6 +149,7 @@ float dot_step(const vec4 x[8], const uint c) {
     return (sum.x + sum.y) + (sum.z + sum.w);
 }
 
+// Adds 32 (of plain types: 8) elements of every row and column.
 void add_step(const uint g) {
     [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
         vec4 column[8];
@@ -196,6 +197,8 @@ float finished(const Tile tile, const uint r, const uint c, const float sum) {
 #endif
 }
 
+// For few columns: the group's lanes go through the depth together, so that neighbouring lanes read
+// neighbouring weights, which is what bounds such products.
 void main() {
     const Tile tile = tile_of(group_linear(), ROWS, COLUMNS);
     if (tile.columns == 0u) return;
@@ -209,6 +212,7 @@ void main() {
     const uint steps = A_WIDE ? k_end / 8u : 0u;
 #endif
     for (uint g = lane; g < steps; g += lanes) add_step(g);
+// Elements after the last whole step.
 #ifndef BLOCKS
     for (uint k = 8u * steps + lane; k < k_end; k += lanes) add_element(k);
 #endif

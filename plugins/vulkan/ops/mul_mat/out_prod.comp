@@ -21,6 +21,8 @@ vec4 load_a(const uint row, const uint i) {
     return x;
 }
 
+// The sum over t of a[i, t] b[j, t]: no shared memory, each loaded element is used ROWS or COLUMNS
+// times.
 void main() {
     const uvec2 tiles = (DST.ne.xy + uvec2(ROWS, COLUMNS) - 1u) / uvec2(ROWS, COLUMNS);
     uint n = invocation_linear();

@@ -19,6 +19,9 @@ uint shared_row(const Tensor t, const uint head, const uint token, const uint se
     return address(t, uvec4(0, head % t.ne.y, token, seq / (n / t.ne.w))) >> 2;
 }
 
+// Gated delta rule: decay the state, subtract what it recalls for the key from the value, add the
+// difference along the key, and read it out by the query. An invocation has one column of a head's
+// state.
 void main() {
     const Tensor value = tensors[3], gates = tensors[4];
     const uint n = value.ne.x, heads = value.ne.y, tokens = value.ne.z, sequences = value.ne.w;
@@ -36,6 +39,7 @@ void main() {
         const uint k0 = shared_row(SRC1, head, t, seq, sequences);
         const uint g0 = address(gates, uvec4(0, head, t, seq)) >> 2;
         float decay = gates.ne.x == 1 ? exp_accurate(gate_f32[g0]) : 0;
+        // What the state recalls for the key, after the decay.
         float along = 0;
         for (uint i = 0; i < n; ++i) {
             if (gates.ne.x != 1) decay = exp_accurate(gate_f32[g0 + i]);
@@ -47,6 +51,7 @@ void main() {
         const float delta =
             (target - along) * beta_f32[address(tensors[5], uvec4(0, head, t, seq)) >> 2];
         const uint slot = tokens - 1 - t;
+        // The states after the last tokens are kept as well, for a rollback.
         const bool keep = slot > 0 && slot < uint(op_param(0));
         float sum = 0;
         for (uint i = 0; i < n; ++i) {

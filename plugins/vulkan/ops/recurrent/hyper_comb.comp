@@ -19,6 +19,8 @@ float mix_at(const uint source, const uint destination, const uint token) {
            base_f32[(SRC2.at.x + i * SRC2.nb.x) >> 2];
 }
 
+// Makes a 4 x 4 matrix doubly stochastic: softmax of the rows, then rows and columns are normalised
+// in turn (Sinkhorn). One invocation per token.
 void main() {
     const uint token = invocation_linear();
     if (token >= DST.ne.z) return;

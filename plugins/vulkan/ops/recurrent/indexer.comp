@@ -12,6 +12,8 @@ GVK_OPERAND(mask, 5)
 #define UNPACK_FROM k
 #include "shaders/unpack.glsl"
 
+// Score of a key for a query token: the sum over heads of weight times the positive part of the dot
+// product, plus the mask.
 void main() {
     const uint unit = invocation_linear();
     if (unit >= DST.ne.x * DST.ne.y * DST.ne.w) return;
