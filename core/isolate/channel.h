@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The way to the process of an isolated device. A process that ends, or does not answer in time,
-// is lost: it is ended with everything in its group, and every later call fails with DEVICE_LOST.
+// Connection to the process of an isolated device. A process that ends or misses the deadline is
+// lost: it is killed together with its group, and every later call fails with DEVICE_LOST.
 #ifndef GGML_ISOLATE_CHANNEL_H
 #define GGML_ISOLATE_CHANNEL_H
 
@@ -15,12 +15,12 @@ struct channel {
     pthread_mutex_t mutex;
     char name[64];                // of the device, for messages
     atomic_bool lost;             // set once, after `why`
-    char why[256];                // what became of the process
+    char why[256];                // reason for the loss, for messages
     long owner;                   // process that made it: a child of a fork may not use it
     uint32_t deadline_ms;         // for an answer; 0: none
     struct probe_process process; // fd: the socket
-    atomic_long pid;              // its number while it is known to run, else 0
-    uint64_t number;              // with the lock held: of the last request
+    atomic_long pid;              // process number while it runs, else 0
+    uint64_t number;              // of the last request; needs the lock
     struct wait_habit habit;      // with the lock held: of answers
     char *shared;                 // mapped in both
     size_t shared_size;
@@ -43,17 +43,17 @@ void channel_close(struct channel *channel);
 // Whether it can still be used; fails with DEVICE_LOST if not. [any-thread]
 bool channel_usable(struct channel *channel);
 
-// Between these two nobody else uses `shared`. False, with DEVICE_LOST and without the lock, where
-// the channel can't be used: a child of a fork neither waits for a thread that only its parent has,
-// nor writes to memory that it shares with that. [any-thread]
+// Between these two calls no other thread uses `shared`. false, with DEVICE_LOST and without the
+// lock, if the channel can't be used: a child of a fork neither waits for a thread that exists only
+// in its parent, nor writes to memory that it shares with it. [any-thread]
 bool channel_lock(struct channel *channel);
 void channel_unlock(struct channel *channel);
 
 // With the lock held: makes room for so many bytes in `shared`, whose contents are lost.
 // OUT_OF_MEMORY, DEVICE_LOST. [stream]
 enum ggml_host_status channel_reserve(struct channel *channel, size_t size);
-// With the lock held: asks, and waits for the answer. fd >= 0 goes with the request. Returns the
-// status of the other side, or DEVICE_LOST; out_answer may be NULL. [stream]
+// With the lock held: sends a request and waits for the answer. fd >= 0 is passed along. Returns
+// the status of the other side, or DEVICE_LOST; out_answer may be NULL. [stream]
 enum ggml_host_status channel_call(struct channel *channel, struct isolate_request *request, int fd,
                                    struct isolate_answer *out_answer);
 // Takes the lock and calls. [any-thread]

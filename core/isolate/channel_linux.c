@@ -18,7 +18,8 @@
 
 #define PROCESS "a process for an isolated device"
 
-// A process may be gone while something that it left holds the socket: look at least this often.
+// A process may be gone while one of its children still holds the socket: checked at least this
+// often.
 enum { TICK_MS = 100, PATIENCE_MS = 2000 };
 
 // --- shared memory -------------------------------------------------------------------------------
@@ -65,8 +66,8 @@ void shared_memory_free(struct shared_memory *memory) {
 
 // --- starting ------------------------------------------------------------------------------------
 
-// Waiting ends after a moment, so that the process can be looked at: for an answer, and for room
-// for a request, which one that reads nothing never makes.
+// Both directions time out after a moment, to check on the process: while waiting for an answer,
+// and for room for a request, which a process that reads nothing never makes.
 static bool open_sockets(int out_ends[2]) {
     const struct timeval tick = {.tv_usec = TICK_MS * 1000};
     int low[2] = {-1, -1};
@@ -93,7 +94,7 @@ enum ggml_host_status channel_open(struct channel *channel, const char *helper, 
     channel->deadline_ms = deadline_ms;
     channel->process.fd = -1;
     if (!open_sockets(ends)) return probe_process_fail(errno, PROCESS, "talked to");
-    // What the driver says on its standard error stays to be seen.
+    // The driver's standard error remains the application's.
     const char *const arguments[] = {"ggml-probe", ISOLATE_ARGUMENT, plugin, NULL};
     const struct probe_descriptor given[] = {{-1, 0}, {-1, 1}, {ends[1], ISOLATE_SOCKET_FD}};
     const int error = probe_process_spawn(helper, arguments, given,
@@ -123,7 +124,7 @@ static void describe_exit(const struct probe_exit *left, char *text, size_t size
     }
 }
 
-// With the lock held. `fault`: why it was ended, NULL if it ended by itself.
+// With the lock held. `fault`: reason for killing it, NULL if it ended by itself.
 static enum ggml_host_status lose(struct channel *channel, const char *fault) {
     struct probe_exit left = {0};
     char how[128];
@@ -182,8 +183,8 @@ void channel_unlock(struct channel *channel) {
     pthread_mutex_unlock(&channel->mutex);
 }
 
-// Whether to wait on after a call that failed; loses the process if it is gone, or late. A signal
-// that comes again and again must not put that off.
+// Whether to go on waiting after a call that failed; declares the process lost if it is gone or
+// late. Repeated signals must not prevent that.
 static bool patient(struct channel *channel, int64_t start) {
     if (errno != EINTR && errno != EAGAIN) return lose(channel, NULL), false;
     if (probe_process_gone(&channel->process)) return lose(channel, NULL), false;
@@ -232,7 +233,7 @@ static bool is_status(int32_t number) {
     }
 }
 
-// Whether the message answers the request; ends its text.
+// Whether the message is the answer to the request; terminates its text.
 static bool is_answer(struct isolate_answer *answer, size_t size, uint64_t number) {
     if (size < offsetof(struct isolate_answer, text)) return false;
     const size_t end = size - offsetof(struct isolate_answer, text);
@@ -240,8 +241,8 @@ static bool is_answer(struct isolate_answer *answer, size_t size, uint64_t numbe
     return answer->number == number && is_status(answer->status);
 }
 
-// As recv(), which sleeps, after looking for a message without; and once more when that was
-// interrupted: an application that was stopped for longer than the deadline may have its answer.
+// Receives a message: first polls for a moment, then sleeps. After an interruption it looks once
+// more: an application that was stopped for longer than the deadline may have its answer already.
 static ssize_t receive_message(struct channel *channel, struct isolate_answer *out_answer) {
     const int64_t start = wait_clock_ns();
     ssize_t n = -1;
@@ -258,7 +259,7 @@ static ssize_t receive_message(struct channel *channel, struct isolate_answer *o
     return n;
 }
 
-// Waits for the answer to request `number`. Any other message loses the process. False after
+// Waits for the answer to request `number`; any other message makes the process lost. false after
 // that.
 static bool receive(struct channel *channel, uint64_t number, int64_t start,
                     struct isolate_answer *out_answer) {
@@ -301,6 +302,8 @@ enum ggml_host_status channel_ask(struct channel *channel, struct isolate_reques
     return status;
 }
 
+// Doubles at least, since the old contents aren't copied but the other side has to map the new
+// memory.
 enum ggml_host_status channel_reserve(struct channel *channel, size_t size) {
     enum { LEAST = 1 << 16 };
     struct shared_memory memory;

@@ -10,7 +10,7 @@ struct isolated_device {
     struct ggml_backend_device base;
     struct ggml_backend_reg reg;
     struct ggml_backend_buffer_type buft;
-    ggml_backend_dev_t original; // answers what needs no driver; counted as in use
+    ggml_backend_dev_t original; // for what needs no driver; counted as in use
     ggml_backend_buffer_type_t original_buft;
     enum isolate_memory memory;
     struct channel channel;
@@ -23,12 +23,12 @@ struct isolated_device {
 struct isolated_device *isolated_device_of(ggml_backend_dev_t device);
 // Whether the node calls a function of the application, which no other process can.
 bool isolated_calls_application(const struct ggml_tensor *node);
-// Whether its padding says more of the tensor, which is not passed on.
+// Whether the tensor's padding extends it: that isn't transmitted.
 bool isolated_is_extended(const struct ggml_tensor *tensor);
 
 // --- memory
 
-// What a buffer has as its context.
+// Context of a buffer.
 struct isolated_buffer {
     struct isolated_device *device;
     uint64_t id;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Describes a graph to the process of an isolated device. Tensors are referred to by their index,
-// found through a hash set of addresses; a graph that the other process keeps is compared with what
-// was sent, and only tensors that changed are sent again.
+// Describes a graph to the process of an isolated device. Tensors are referred to by index, found
+// through a hash set of addresses. A graph that the other process keeps is compared with what was
+// sent before, and only changed tensors are sent again.
 #include "isolate/encode.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "device/check.h"
 
-// What of a tensor matters to a computation; its name and what backends attach do not.
+// The part of a tensor that a computation depends on: without its name and what backends attach.
 enum { COMPARED_BYTES = offsetof(struct ggml_tensor, name) };
 
 // --- tensors -------------------------------------------------------------------------------------
@@ -48,8 +48,8 @@ static bool same_references(const struct ggml_tensor *a, const struct ggml_tenso
     return a->view_src == b->view_src && memcmp(a->src, b->src, sizeof(a->src)) == 0;
 }
 
-// CHANGED: other shape, flags or parameters, same references. OTHER: the graph has to be sent
-// anew.
+// CHANGED: other shape, flags or parameters, same references. OTHER: the graph has to be sent as a
+// whole.
 enum difference { SAME, CHANGED, OTHER };
 
 // Compares tensor i with its copy from the last time. O(1).
@@ -64,9 +64,8 @@ static enum difference compare(const struct known_graph *known, size_t i,
     return same_references(tensor, copy) ? CHANGED : OTHER;
 }
 
-// Whether the graph has the same tensors as one that is known, which may have changed otherwise. A
-// tensor is looked at only when one that refers to it was found to do so still: what is known may
-// have been freed.
+// Whether the graph has the same tensors as a known one, apart from changes within them. A tensor
+// is read only after a tensor that still refers to it: others may have been freed.
 static bool has_same_tensors(const struct known_graph *known, const struct ggml_graph *graph,
                              size_t *out_n_changed) {
     *out_n_changed = 0;
@@ -83,6 +82,7 @@ static bool has_same_tensors(const struct known_graph *known, const struct ggml_
 
 // --- collecting ----------------------------------------------------------------------------------
 
+// State of numbering a graph's tensors.
 struct collector {
     struct ggml_hash_set set;
     int32_t *index; // by slot
@@ -137,8 +137,8 @@ static bool collector_add(struct collector *collector, const struct ggml_tensor 
     return true;
 }
 
-// The nodes, their operands, and what those are views of. What operands were computed from may lie
-// on other devices.
+// Collects the nodes, their operands, and the tensors that those are views of. What operands were
+// computed from may be on other devices.
 static bool collect(struct collector *collector, const struct ggml_graph *graph) {
     struct known_graph *known = collector->known;
     collector->capacity = MAX((size_t)graph->n_nodes, 32);
@@ -171,6 +171,7 @@ static int32_t index_of(const struct collector *collector, const struct ggml_ten
 
 // --- encoding ------------------------------------------------------------------------------------
 
+// Checks of what can be described; they record the reason.
 static bool can_be_sent(const struct isolated_device *device, const struct ggml_tensor *tensor) {
     if (!isolated_is_extended(tensor)) return true;
     ggml_fail(GGML_HOST_UNSUPPORTED,
@@ -194,7 +195,7 @@ static bool has_place(const struct isolated_device *device, const struct ggml_te
     return false;
 }
 
-// Notes down what the tensor is now and describes it; what it refers to, the caller fills in.
+// Records the tensor's present state and describes it; the caller fills in its references.
 static bool encode_change(const struct isolated_device *device, struct known_graph *known, size_t i,
                           const struct ggml_graph *graph, struct isolate_change *out_change) {
     const struct ggml_tensor *tensor = known->tensors[i];
@@ -256,7 +257,7 @@ static enum ggml_host_status encode_new(struct graph_cache *cache, struct known_
     return GGML_HOST_OK;
 }
 
-// References stay as they are: the other side keeps those that it has.
+// Sends only what changed. References are omitted: the other side keeps those that it has.
 static enum ggml_host_status encode_changed(struct graph_cache *cache, struct known_graph *known,
                                             const struct ggml_graph *graph, size_t n_changed,
                                             struct isolate_request *request) {
@@ -281,7 +282,7 @@ static enum ggml_host_status encode_changed(struct graph_cache *cache, struct kn
 
 // --- cache ---------------------------------------------------------------------------------------
 
-// Tells the other side too, which may be gone.
+// Frees the graph on the other side as well, which may be gone.
 static enum ggml_host_status forget(struct graph_cache *cache, struct known_graph *known) {
     struct isolate_request request = {.kind = ISOLATE_GRAPH_FREE, .graph = known->id};
     known_free(known);
@@ -289,7 +290,8 @@ static enum ggml_host_status forget(struct graph_cache *cache, struct known_grap
     return channel_call(&cache->device->channel, &request, -1, NULL);
 }
 
-// A graph of the same nodes is not computed any more in its earlier form.
+// Chooses the graph to replace: an earlier form of the same nodes, which won't be computed again,
+// otherwise the least recently used one.
 static struct known_graph *choose_victim(struct graph_cache *cache,
                                          const struct ggml_graph *graph) {
     struct known_graph *oldest = &cache->graphs[0];
@@ -304,6 +306,7 @@ static struct known_graph *choose_victim(struct graph_cache *cache,
     return oldest;
 }
 
+// Graphs of an earlier generation refer to buffers that were freed.
 enum ggml_host_status graph_cache_encode(struct graph_cache *cache, const struct ggml_graph *graph,
                                          struct isolate_request *request) {
     const uint64_t generation = cache->device->generation;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Graphs without addresses, and which of them the other process knows already.
+// Encoding of graphs without addresses, and a record of those that the other process knows.
 #ifndef GGML_ISOLATE_ENCODE_H
 #define GGML_ISOLATE_ENCODE_H
 
@@ -35,7 +35,7 @@ void encode_tensor(const struct isolated_device *device, const struct ggml_tenso
 // DEVICE_LOST. [stream]
 enum ggml_host_status graph_cache_encode(struct graph_cache *cache, const struct ggml_graph *graph,
                                          struct isolate_request *request);
-// Forgets the graph of the request: the other side may not know it.
+// Removes the graph of the request: the other side may not know it.
 void graph_cache_drop(struct graph_cache *cache, uint64_t id);
 void graph_cache_free(struct graph_cache *cache);
 

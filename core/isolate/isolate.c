@@ -19,7 +19,8 @@ enum { START_MS = 15000, MAX_DEADLINE_MS = 3600000 };
 
 // --- device --------------------------------------------------------------------------------------
 //
-// What says something of the device, and not of what is on it, the plugin answers in this process.
+// What concerns the device itself is taken from the plugin in this process; what concerns its
+// contents goes to the other one.
 
 static const char *device_name(ggml_backend_dev_t device) {
     return ((struct isolated_device *)device->context)->channel.name;
@@ -45,7 +46,7 @@ static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
     return ggml_backend_dev_type(original(device));
 }
 
-// Calls wait for their answer: there is nothing to overlap, and nothing to signal.
+// Calls wait for their answers, so that the device has neither asynchronous transfers nor events.
 static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
     ggml_backend_dev_get_props(original(device), props);
     props->name = device_name(device);
@@ -72,8 +73,8 @@ bool isolated_is_extended(const struct ggml_tensor *tensor) {
     return memcmp(tensor->padding, nothing, sizeof(nothing)) != 0;
 }
 
-// Asks the device in this process. What can't go to another one (functions of the application,
-// tensors of a newer contract) isn't supported.
+// Asks the device in this process. Nodes that can't be transmitted (functions of the application,
+// tensors of a newer contract) aren't supported.
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     bool extended = isolated_is_extended(op);
     for (int i = 0; i < GGML_MAX_SRC; ++i)
@@ -158,7 +159,7 @@ static enum ggml_host_status find_plugin(ggml_backend_dev_t device, struct plugi
                      device_label(device));
 }
 
-// What lies there now must be what is loaded here; the other process compares it by its sum.
+// The file must be the one that is loaded here; the other process checks its sum.
 static enum ggml_host_status sum_plugin(struct plugin_place *place) {
     struct plugin_file file;
     if (place->start.is_builtin) return GGML_HOST_OK;
@@ -182,7 +183,7 @@ static ggml_backend_dev_t original_of(ggml_backend_dev_t device) {
 
 // --- starting ------------------------------------------------------------------------------------
 
-// Checks the options, whose size member says how much of them there is.
+// Checks the options, as far as their size member says that they are set.
 static enum ggml_host_status take_options(const struct ggml_isolate_options *given,
                                           struct ggml_isolate_options *out_options) {
     *out_options = (struct ggml_isolate_options){.size = sizeof(*out_options)};
@@ -198,7 +199,7 @@ static enum ggml_host_status take_options(const struct ggml_isolate_options *giv
     return GGML_HOST_OK;
 }
 
-// The helper program under the policy for trusted files.
+// Finds the helper program, subject to the policy for trusted files.
 static enum ggml_host_status find_helper(const char *given, char out_path[PROBE_PATH_MAX]) {
     struct arena arena = {0};
     struct load_policy policy;
@@ -209,7 +210,7 @@ static enum ggml_host_status find_helper(const char *given, char out_path[PROBE_
 }
 
 // How memory is shared with the helper: as host memory, wrapped by its device, or copied because
-// the device's memory is its own.
+// only the device can address its memory.
 static enum isolate_memory choose_memory(ggml_backend_dev_t device,
                                          ggml_backend_buffer_type_t buft) {
     struct ggml_backend_dev_props props;
@@ -239,6 +240,7 @@ static enum ggml_host_status start_plugin(struct isolated_device *device,
     return status;
 }
 
+// The tables need nothing of the other process yet.
 static void set_up(struct isolated_device *device, ggml_backend_dev_t of) {
     device->original = of;
     device->original_buft = ggml_backend_dev_buffer_type(of);

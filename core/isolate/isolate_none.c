@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where devices can't be isolated yet.
+// Systems where devices can't be isolated: all functions return UNSUPPORTED, or treat every device
+// as not isolated.
 #include "base/status.h"
 #include "device/check.h"
 

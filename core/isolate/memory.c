@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Buffers of an isolated device: memory that both processes have mapped, or addresses that stand
+// Buffers of an isolated device: memory mapped in both processes, or reserved addresses that stand
 // for memory which only the device can address.
 #define _GNU_SOURCE
 #include <string.h>
@@ -15,13 +15,13 @@ enum { PIECE_BYTES = 4 << 20 }; // of a transfer to memory of the device's own
 
 // --- shared memory -------------------------------------------------------------------------------
 
-// Mapped memory stays readable when the process of the device is gone, but what it holds is of no
-// use: transfers fail as all other calls do.
+// Mapped memory stays readable after the other process is gone, but its contents are unreliable:
+// transfers fail like all other calls.
 static bool usable(ggml_backend_buffer_t buffer) {
     return channel_usable(&((struct isolated_buffer *)buffer->context)->device->channel);
 }
 
-// Without the other process: both have the memory mapped.
+// No message to the other process: both have the memory mapped.
 static int32_t shared_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
     if (!usable(buffer)) return ggml_last_status();
@@ -70,14 +70,14 @@ static char *describe(const struct isolated_buffer *buffer, const struct ggml_te
     return channel->shared + sizeof(struct isolate_tensor);
 }
 
-// A piece that begins where another ended, so that blocks stay whole.
+// Size of the next piece: whole blocks, so that a block isn't divided.
 static size_t piece_size(const struct ggml_tensor *tensor, size_t left) {
     const size_t block = ggml_type_size(tensor->type);
     return MIN(left, PIECE_BYTES / block * block);
 }
 
-// A copy into the channel's memory and one there, piece by piece: the lock is given up between
-// pieces, so that other streams are not held up by a large transfer.
+// Copies through the channel's memory in pieces. The lock is released between them, so that a large
+// transfer doesn't hold up other streams.
 static int32_t own_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data,
                        size_t offset, size_t size) {
     const struct isolated_buffer *buffer = handle->context;
@@ -130,7 +130,7 @@ static int32_t own_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tens
     return status;
 }
 
-// Between tensors of this device; others go through the host.
+// Within this device; other copies go through the host.
 static int32_t own_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
                         struct ggml_tensor *dst) {
     const struct isolated_buffer *buffer = handle->context;

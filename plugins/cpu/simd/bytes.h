@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectors of bytes, and what compilers do not make this level's instructions of by themselves.
+// Vectors of bytes, and operations that compilers don't translate to this level's instructions by
+// themselves.
 #ifndef CPU_BYTES_H
 #define CPU_BYTES_H
 
@@ -19,8 +20,8 @@
 #define CPU_UNROLLED
 #endif
 
-// Compilers would keep this in vector registers and shuffle it apart; loads that widen or spread
-// cost less.
+// A store in between: otherwise compilers keep this in vector registers and take it apart by
+// shuffles, which cost more than loads that widen or spread.
 #define CPU_IN_MEMORY(object) __asm__("" : "+m"(object))
 
 typedef uint8_t v16b __attribute__((vector_size(16)));
@@ -126,7 +127,7 @@ CPU_INLINE vb vb_mask(const uint8_t *bits) {
 #undef BYTES_8
 #undef BITS_8
 
-// As many bytes as a vector has.
+// As many bytes as a vector has, from words of 8 or of 4 bytes.
 #if defined(__AVX2__)
 CPU_INLINE vb vb_eights(const uint64_t *x) {
     return (vb)_mm256_set_m128i((__m128i)(v2q){x[2], x[3]}, (__m128i)(v2q){x[0], x[1]});
@@ -146,7 +147,7 @@ CPU_INLINE vb vb_fours(const uint32_t *x) {
 }
 #endif
 
-// Negated where `bits` are set, the lowest first.
+// Negates bytes whose bit is set, the lowest bit first.
 CPU_INLINE vb vb_negate(vb v, uint32_t bits) {
 #if defined(__AVX512VL__) && defined(__AVX512BW__)
     return (vb)_mm256_mask_sub_epi8((__m256i)v, bits, _mm256_setzero_si256(), (__m256i)v);
@@ -176,7 +177,7 @@ CPU_INLINE vf vf_from_i8(const int8_t *q) {
         _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)q)));
 }
 
-// LANES numbers of BF16 as floats: their bits are the upper half of a float's.
+// LANES BF16 numbers as floats: they are the upper half of a float's bits.
 CPU_INLINE vf vf_from_bf16(const void *x) {
     const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x));
     return (vf)_mm512_slli_epi32(wide, 16);
@@ -244,7 +245,8 @@ CPU_INLINE vf vf_from_bf16(const void *x) {
     return (vf)(vi_from_u16(x) << 16);
 }
 
-// Small numbers are converted as whole ones; the largest exponent stays the largest.
+// Subnormal numbers are converted as integers; the largest exponent (infinity, NaN) stays the
+// largest.
 CPU_INLINE vf vf_from_f16(const void *x) {
     const vi bits = vi_from_u16(x);
     const vi magnitude = bits & 0x7FFF;

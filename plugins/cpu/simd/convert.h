@@ -6,7 +6,7 @@
 #include "base/kernel.h"
 #include "ggml-shape.h"
 
-// Elements that skeletons convert at a time.
+// Elements converted at a time: buffers of 2 KiB on the stack.
 enum { CPU_CHUNK = 512 };
 
 // Computes n <= CPU_CHUNK elements of a row of dst, from i0 on.
@@ -28,7 +28,7 @@ static inline enum ggml_status cpu_each_chunk(const struct cpu_task *task, cpu_c
     return GGML_STATUS_SUCCESS;
 }
 
-// The bits of a float, and back below: memcpy() is what C allows for it.
+// The bits of a float, and back below. memcpy() is the defined way in C.
 static inline uint32_t cpu_float_bits(float f) {
     uint32_t bits;
     memcpy(&bits, &f, sizeof(bits));
@@ -97,6 +97,7 @@ static inline void cpu_f32_to_f16(ggml_fp16_t *y, const float *x, int64_t n) {
 }
 #endif
 
+// Exact: the lower half of the bits is 0.
 static inline void cpu_bf16_to_f32(float *y, const ggml_bf16_t *x, int64_t n) {
     for (int64_t i = 0; i < n; ++i)
         y[i] = cpu_bits_float((uint32_t)x[i].bits << 16);
@@ -130,7 +131,7 @@ static inline const float *cpu_load(float *buffer, const void *row, enum ggml_ty
     return buffer;
 }
 
-// Where to compute n elements that cpu_store then puts at element i0.
+// Address at which to compute n elements that cpu_store() puts at element i0: in place for F32.
 static inline float *cpu_target(float *buffer, void *row, enum ggml_type type, int64_t i0) {
     return type == GGML_TYPE_F32 ? (float *)row + i0 : buffer;
 }

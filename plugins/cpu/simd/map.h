@@ -29,6 +29,7 @@ static inline void cpu_map_chunk(const struct ggml_tensor *dst, struct ggml_row 
     cpu_store(row, dst->type, i0, y, n);
 }
 
+// Runs the map over all elements of the node.
 static inline enum ggml_status cpu_map(const struct cpu_task *task, cpu_map_fn map) {
     struct cpu_map argument = {.fn = map};
     memcpy(argument.params, task->dst->op_params, sizeof(argument.params));

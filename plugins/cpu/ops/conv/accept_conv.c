@@ -4,6 +4,7 @@
 #include "ops/conv/conv.h"
 #include "runtime/kernel_list.h"
 
+// Multiplications, limited: products of extents can exceed an int64_t.
 static int64_t product_cost(double a, double b) {
     return a * b < 1e18 ? (int64_t)(a * b) : INT64_MAX;
 }
@@ -23,6 +24,7 @@ static bool accepts_window(const struct conv *c) {
 
 // --- patches -------------------------------------------------------------------------------------
 
+// A patch is a row of the result; the other dimensions number the windows.
 static bool accepts_patches(const struct ggml_tensor *node, const struct conv *c) {
     return accepts_window(c) && node->ne[0] == conv_patch(c) &&
            ggml_nrows(node) == conv_pixels(c) * c->batch && ggml_rows_dense(node);
@@ -104,6 +106,7 @@ size_t cpu_work_conv(const struct ggml_tensor *node, int n_threads) {
            conv_thread_floats(&c, node->type) * sizeof(float) * (size_t)n_threads;
 }
 
+// A patch per element of the result.
 int64_t cpu_cost_conv(const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
     return product_cost((double)ggml_nelements(node), (double)conv_patch(&c));
@@ -119,7 +122,7 @@ bool cpu_accepts_conv_2d_dw(const struct ggml_tensor *node) {
            (ggml_rows_dense(node) || node->nb[2] == sizeof(float));
 }
 
-// Filters with the channels side by side.
+// Filters with channels innermost: nothing where the result's rows are dense.
 size_t cpu_work_conv_2d_dw(const struct ggml_tensor *node, int n_threads) {
     (void)n_threads;
     return ggml_rows_dense(node) ? 0 : (size_t)ggml_nelements(node->src[0]) * sizeof(float);
@@ -161,11 +164,13 @@ bool cpu_accepts_conv_transpose_2d(const struct ggml_tensor *node) {
            kernel->ne[3] == c.channels && node->ne[3] == c.batch;
 }
 
+// Filters and pixels as floats, and a block of products per thread.
 size_t cpu_work_conv_transpose(const struct ggml_tensor *node, int n_threads) {
     const size_t packed = (size_t)(ggml_nelements(node->src[0]) + ggml_nelements(node->src[1]));
     return (packed + (size_t)n_threads * CONV_TRANSPOSED_FLOATS) * sizeof(float);
 }
 
+// Each pixel meets each filter element.
 int64_t cpu_cost_conv_transpose(const struct ggml_tensor *node) {
     const struct conv_transposed c = conv_transposed_of(node);
     return product_cost((double)ggml_nelements(c.kernel),

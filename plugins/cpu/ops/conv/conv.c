@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// conv_2d and conv_3d: blocks of patches times all filters, which are in F32. The products of a
-// block of neighbouring pixels with a filter lie side by side in the result.
+// conv_2d and conv_3d: blocks of patches times all filters, as F32. The products of a block of
+// neighbouring pixels with a filter are neighbours in the result.
 #include "gemm/gemm.h"
 #include "ops/conv/filters.h"
 #include "ops/conv/patches.h"

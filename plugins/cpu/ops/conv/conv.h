@@ -10,7 +10,7 @@
 enum { CONV_DIMS = 3 };
 
 struct conv {
-    const struct ggml_tensor *image;
+    const struct ggml_tensor *image; // the second source, except for gradients
     int64_t kernel[CONV_DIMS], in[CONV_DIMS], out[CONV_DIMS]; // extents
     int32_t stride[CONV_DIMS], padding[CONV_DIMS], dilation[CONV_DIMS];
     size_t nb[CONV_DIMS]; // bytes between the pixels
@@ -107,7 +107,8 @@ static inline struct conv conv_of_direct(const struct ggml_tensor *node) {
     return c;
 }
 
-// Patches that are multiplied together: fewer where they are long.
+// Patches that are multiplied together: about 1 MiB of them, so that they stay in the second-level
+// cache, at least 4.
 static inline int conv_block(const struct conv *c) {
     const int64_t n = ((int64_t)1 << 18) / MAX(conv_patch(c), 1);
     return (int)MIN(MAX(n, 4), GEMM_MAX_ROWS);
@@ -119,11 +120,12 @@ static inline size_t conv_thread_floats(const struct conv *c, enum ggml_type typ
     return (size_t)conv_block(c) * (size_t)(conv_patch(c) + products);
 }
 
+// To a cache line.
 static inline size_t conv_pad(size_t size) {
     return (size + 63) / 64 * 64;
 }
 
-// Whether the filters are computed with as they lie, not from a copy as F32.
+// Whether the product can read the filters in place instead of an F32 copy.
 static inline bool conv_filters_direct(const struct ggml_tensor *kernel) {
     return kernel->type == GGML_TYPE_F32 && ggml_is_packed(kernel);
 }
@@ -137,7 +139,7 @@ static inline size_t conv_filters_size(const struct ggml_tensor *kernel) {
 
 enum { CONV_TRANSPOSED_FLOATS = GEMM_COLUMNS * GEMM_MAX_ROWS }; // products of a thread
 
-// conv_transpose_1d is conv_transpose_2d of height 1. Index 0 is width, 1 is height.
+// conv_transpose_1d is treated as conv_transpose_2d of height 1. Index 0 is width, 1 is height.
 struct conv_transposed {
     const struct ggml_tensor *kernel, *image;
     int64_t size[2], in[2], out[2]; // kernel, image, result

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// conv_2d_dw: a filter per channel. The result has its pixels or its channels side by side in
-// memory.
+// conv_2d_dw: a filter per channel. The result has either its pixels or its channels innermost.
 #include "ops/conv/patches.h"
 
 // y[i] += w * x[i], x at a stride in bytes.
@@ -15,7 +14,7 @@ static void add_scaled(float *restrict y, const char *x, size_t stride, float w,
         y[i] += w * cpu_f32_at(x + (size_t)i * stride);
 }
 
-// The pixels of a row that have kernel column kx inside the image.
+// The pixels of a row for which kernel column kx is inside the image.
 static struct conv_span outputs(const struct conv *c, int64_t kx) {
     const int64_t shift = c->padding[0] - kx * c->dilation[0];
     const int64_t begin = MAX(conv_ceil_div(shift, c->stride[0]), 0);
@@ -23,12 +22,13 @@ static struct conv_span outputs(const struct conv *c, int64_t kx) {
     return (struct conv_span){begin, end};
 }
 
+// An element of a channel's filter, which may have any plain type.
 static float filter_at(const struct ggml_tensor *kernel, int64_t kx, int64_t ky, int64_t channel) {
     const struct ggml_row row = {ky, 0, channel};
     return cpu_float_at(ggml_row_data(kernel, row) + (size_t)kx * kernel->nb[0], kernel->type);
 }
 
-// A row of the result: each kernel element is added for the pixels that it falls on.
+// A row of the result: adds each kernel element times the pixels that it meets.
 static void depthwise_row(const struct ggml_tensor *dst, const struct conv *c, struct ggml_row at) {
     const struct ggml_tensor *kernel = dst->src[0];
     const char *channel =
@@ -49,7 +49,7 @@ static void depthwise_row(const struct ggml_tensor *dst, const struct conv *c, s
     }
 }
 
-// For results with pixels side by side.
+// For results with pixels innermost.
 static enum ggml_status by_rows(const struct cpu_task *task, const struct conv *c) {
     int64_t begin, end;
     cpu_task_range(task, ggml_nrows(task->dst), &begin, &end);
@@ -58,7 +58,7 @@ static enum ggml_status by_rows(const struct cpu_task *task, const struct conv *
     return GGML_STATUS_SUCCESS;
 }
 
-// --- channels side by side -----------------------------------------------------------------------
+// --- channels innermost --------------------------------------------------------------------------
 
 // y[i] += w[i] * x[i], x at a stride in bytes.
 static void add_products(float *restrict y, const char *x, size_t stride, const float *w,
@@ -86,7 +86,7 @@ static void depthwise_pixel(const struct conv *c, const float *filters, const ch
     }
 }
 
-// Filters as F32 with the channels side by side.
+// Filters as F32 with channels innermost.
 static void pack_channels(const struct cpu_task *task, const struct conv *c, float *packed) {
     const struct ggml_tensor *kernel = task->dst->src[0];
     int64_t begin, end;
@@ -98,7 +98,7 @@ static void pack_channels(const struct cpu_task *task, const struct conv *c, flo
     }
 }
 
-// For results with channels side by side: the filters are transposed first.
+// For results with channels innermost: the filters are transposed first.
 static enum ggml_status by_pixels(const struct cpu_task *task, const struct conv *c) {
     const struct ggml_tensor *dst = task->dst;
     pack_channels(task, c, task->work);

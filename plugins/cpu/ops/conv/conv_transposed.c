@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // conv_transpose_1d and conv_transpose_2d: products of filters and pixels over the input channels,
-// added where each kernel element of each pixel falls. A block of the result takes its
-// contributions in the same order whichever thread computes it.
+// added to the result where each kernel element of each pixel falls. A block of the result adds its
+// contributions in the same order, no matter which thread computes it.
 #include "gemm/gemm.h"
 #include "ops/conv/patches.h"
 
@@ -19,7 +19,7 @@ struct target {
     int64_t channel, n_channels;
 };
 
-// Brings channels of filters and pixels side by side as floats, shared out among the threads.
+// Copies filters and pixels as floats with channels innermost; the threads share the work.
 static void pack(const struct cpu_task *task, const struct conv_transposed *c, float *filters,
                  float *pixels) {
     const int64_t n_filters = c->size[0] * c->size[1] * c->channels_out;
@@ -43,6 +43,7 @@ static void pack(const struct cpu_task *task, const struct conv_transposed *c, f
     }
 }
 
+// Row of the target within one channel of the result.
 static float *out_row(const struct transposed *t, const struct target *to, int64_t channel) {
     return (float *)(void *)(t->out + (size_t)channel * t->c.out_nb_channel +
                              (size_t)to->y * t->c.out_nb[1] +
@@ -87,7 +88,7 @@ static void add_columns(const struct transposed *t, const struct target *to, int
     }
 }
 
-// Clears a part of a row of some channels, then adds what falls on it, pixel by pixel.
+// Clears a part of a row of some channels, then adds the contributions of all pixels that reach it.
 static void compute_target(const struct transposed *t, const struct target *to) {
     const struct conv_transposed *c = &t->c;
     const int64_t x_first = MAX(conv_ceil_div(to->x0 - c->size[0] + 1, c->stride), 0);
@@ -104,7 +105,7 @@ static void compute_target(const struct transposed *t, const struct target *to) 
     }
 }
 
-// Threads share parts of the result, which no two write in common.
+// Threads get separate parts of the result.
 enum ggml_status CPU_FN(cpu_conv_transpose)(const struct cpu_task *task) {
     struct transposed t = {.c = conv_transposed_of(task->dst), .out = task->dst->data};
     const struct conv_transposed *c = &t.c;
@@ -115,8 +116,11 @@ enum ggml_status CPU_FN(cpu_conv_transpose)(const struct cpu_task *task) {
     t.filters = filters;
     t.pixels = pixels;
     t.products = pixels + ggml_nelements(c->image) + (size_t)task->ith * CONV_TRANSPOSED_FLOATS;
+    // So many that a product fills the rows of the matrix kernel.
     const int64_t channels = MAX(GEMM_MAX_ROWS / MAX(c->size[0], 1), 1); // per target
     const int64_t groups = (c->channels_out + channels - 1) / channels;
+    // Wide enough that little is computed twice at the edges: a pixel at an edge contributes to
+    // both parts.
     const int64_t width = MAX(512, 8 * c->size[0]);
     const int64_t parts = (c->out[0] + width - 1) / width;
     int64_t begin, end;

@@ -5,7 +5,7 @@
 
 #include "simd/strided.h"
 
-// This thread's share of copying a kernel, packed.
+// Copies this thread's share of a kernel, packed.
 static inline void conv_pack_filters(const struct cpu_task *task, const struct ggml_tensor *kernel,
                                      float *packed) {
     int64_t begin, end;

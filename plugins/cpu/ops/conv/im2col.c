@@ -2,7 +2,7 @@
 // im2col, im2col_3d, im2col_back, col2im_1d.
 #include "ops/conv/patches.h"
 
-// Threads share windows; each is a row of the result.
+// Threads share windows; each window is a row of the result.
 enum ggml_status CPU_FN(cpu_im2col)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct conv c = conv_of_im2col(dst);
@@ -21,7 +21,7 @@ enum ggml_status CPU_FN(cpu_im2col)(const struct cpu_task *task) {
 
 // --- gradient ------------------------------------------------------------------------------------
 
-// The window whose kernel element k lies on position i; -1 if there is none.
+// The window whose kernel element k meets position i; -1 if there is none.
 static int64_t window_of(const struct conv *c, int d, int64_t i, int64_t k) {
     const int64_t at = i + c->padding[d] - k * c->dilation[d];
     if (at < 0 || at % c->stride[d] != 0 || at / c->stride[d] >= c->out[d]) return -1;
@@ -46,7 +46,7 @@ static float sum_patches(const struct conv *c, const struct ggml_tensor *grad, c
     return sum;
 }
 
-// Each pixel gathers from the patches that hold it, so that threads write nothing in common.
+// Each pixel sums the patches that contain it, so that no two threads write the same element.
 enum ggml_status CPU_FN(cpu_im2col_back)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *grad = dst->src[0];
@@ -69,7 +69,7 @@ enum ggml_status CPU_FN(cpu_im2col_back)(const struct cpu_task *task) {
 
 // --- columns to a sequence -----------------------------------------------------------------------
 
-// Sum of the columns' elements that fall on position t.
+// Sum of the columns' elements that fall on position t of the sequence.
 static float sum_columns(const struct ggml_tensor *a, const char *filter, int64_t size,
                          int64_t stride, int64_t t) {
     float sum = 0.0f;
@@ -81,7 +81,7 @@ static float sum_columns(const struct ggml_tensor *a, const char *filter, int64_
     return sum;
 }
 
-// Each element gathers from the columns that cover it.
+// Each element sums the columns that cover it.
 enum ggml_status CPU_FN(cpu_col2im_1d)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *a = dst->src[0];

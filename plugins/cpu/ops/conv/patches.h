@@ -6,7 +6,7 @@
 #include "ops/conv/conv.h"
 #include "simd/strided.h"
 
-// Kernel columns [begin, end) of a window lie inside the image.
+// Kernel columns [begin, end) of a window that are inside the image.
 struct conv_span {
     int64_t begin, end;
 };
@@ -32,7 +32,7 @@ static inline int64_t conv_first(const struct conv *c, int d, int64_t out) {
     return out * c->stride[d] - c->padding[d];
 }
 
-// A line of a window whose plane starts at `plane`; NULL: outside.
+// Copies a line of a window, padded with zeros; row is NULL outside of the image.
 static inline void conv_line(const struct conv *c, const char *row, int64_t first,
                              struct conv_span span, float *y) {
     if (!row || span.begin == span.end) {
