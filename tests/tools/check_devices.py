@@ -73,7 +73,7 @@ def check_usage():
     check("an unknown option is exit status 2", done.returncode == 2 and "--help" in done.stderr, done)
     check("the unknown option is named", "--no-such-option" in done.stderr, done)
     check("two devices are exit status 2", run("one", "two").returncode == 2)
-    for forms in (("--json", "--tree"), ("--dot", "--json"), ("--svg", "x.svg", "--names"), ("--tree", "CPU"),
+    for forms in (("--json", "--tree"), ("--dot", "--json"), ("--svg", "x.svg", "--names"), ("--html", "x.html", "--json"), ("--tree", "CPU"),
                   ("--tree", "--test")):
         done = run(*forms)
         check(" ".join(forms) + " is exit status 2, and nothing is printed",
@@ -352,6 +352,19 @@ def check_drawings(folder):
         done = run("--svg", path, "--plugin-path", folder, HWLOC_SYNTHETIC=machine)
         width, height = check_boxes(path, machine)
         check(f"is not taller than wide, nor too wide ({machine})", height < width < widest * height, (width, height))
+    page = os.path.join(folder, "out.html")
+    done = run("--html", page, "--plugin-path", folder)
+    with open(page, encoding="utf-8") as stream:
+        text = stream.read()
+    drawing = ElementTree.fromstring(re.search(r"<svg.*</svg>", text, re.S).group(0))
+    tips = [e.text for e in drawing.iter() if e.tag.endswith("title")]
+    boxes = [e for e in drawing.iter() if e.tag.endswith("rect")]
+    check("--html is a page whose boxes tell more", done.returncode == 0 and text.startswith("<!DOCTYPE html>") and
+          len(tips) == len(boxes) and any("GiB free" in tip and "plugin cpu" in tip for tip in tips) and
+          (not any("core" in tip for tip in tips) or any("logical CPUs" in tip for tip in tips)), tips)
+    check("which fetches nothing and runs nothing", not re.search(r"<script|<link|<img|src=|href=", text), text)
+    done = run("--html", "/nonexistent/out.html")
+    check("a page that can't be written is exit status 4", done.returncode == 4 and "can't write" in done.stderr, done)
     done = run("--svg", "/nonexistent/out.svg")
     check("an unwritable SVG is exit status 4", done.returncode == 4 and "can't write" in done.stderr, done)
 

@@ -26,6 +26,7 @@ enum view {
     VIEW_TREE,
     VIEW_DOT,
     VIEW_SVG,
+    VIEW_HTML,
     VIEW_NAMES,
     VIEW_DEVICE,
     VIEW_WATCH
@@ -40,8 +41,8 @@ struct options {
     enum colour colour;
     bool test;
     bool verbose;
-    const char *svg_file;
-    double interval; // seconds, of VIEW_WATCH
+    const char *drawing; // file
+    double interval;     // seconds, of VIEW_WATCH
     const char *devices;
     struct inventory_options inventory;
 };
@@ -57,6 +58,7 @@ static const char usage[] =
     "  --tree              print the machine's topology with the devices where they hang\n"
     "  --dot               the same for Graphviz\n"
     "  --svg FILE          the same as a drawing; - is the standard output\n"
+    "  --html FILE         a page with the drawing, which tells more where the pointer is\n"
     "  --watch             show what the devices do, again and again until q or Ctrl-C: memory,\n"
     "                      how busy they are, processes\n"
     "  --interval SECONDS  of --watch (default: 2)\n"
@@ -117,6 +119,7 @@ enum long_option {
     TREE,
     DOT,
     SVG,
+    HTML,
     WATCH,
     INTERVAL,
     TEST,
@@ -138,6 +141,7 @@ static const struct option long_options[] = {
     {"tree", no_argument, NULL, TREE},
     {"dot", no_argument, NULL, DOT},
     {"svg", required_argument, NULL, SVG},
+    {"html", required_argument, NULL, HTML},
     {"watch", no_argument, NULL, WATCH},
     {"interval", required_argument, NULL, INTERVAL},
     {"test", no_argument, NULL, TEST},
@@ -200,7 +204,11 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
             break;
         case SVG:
             if (!choose_view(out_options, VIEW_SVG, "--svg")) return EXIT_USAGE;
-            out_options->svg_file = optarg;
+            out_options->drawing = optarg;
+            break;
+        case HTML:
+            if (!choose_view(out_options, VIEW_HTML, "--html")) return EXIT_USAGE;
+            out_options->drawing = optarg;
             break;
         case WATCH:
             if (!choose_view(out_options, VIEW_WATCH, "--watch")) return EXIT_USAGE;
@@ -255,13 +263,14 @@ static void log_if_verbose(enum ggml_log_level level, const char *text, void *ve
 
 // Draws to a file or to the standard output; errors of closing count, as they may be the first
 // sign of a full disk.
-static bool write_svg(const struct inventory *inventory, const char *file) {
+static bool write_drawing(const struct inventory *inventory, const char *file,
+                          bool (*draw)(const struct inventory *inventory, FILE *stream)) {
     FILE *stream = strcmp(file, "-") == 0 ? stdout : ggml_fopen(file, "w");
     if (!stream) {
         fprintf(stderr, "ggml-devices: can't write %s: %s\n", file, strerror(errno));
         return false;
     }
-    const bool drawn = draw_svg(inventory, stream);
+    const bool drawn = draw(inventory, stream);
     const bool closed = stream == stdout ? fflush(stream) == 0 : fclose(stream) == 0;
     if (!drawn || !closed) fprintf(stderr, "ggml-devices: writing %s failed\n", file);
     return drawn && closed;
@@ -323,7 +332,8 @@ static bool show(const struct inventory *inventory, const struct options *option
     case VIEW_JSON: return print_json(inventory, results, stdout);
     case VIEW_TREE: return draw_tree(inventory, &page, stdout);
     case VIEW_DOT: return draw_dot(inventory, stdout);
-    case VIEW_SVG: return write_svg(inventory, options->svg_file);
+    case VIEW_SVG: return write_drawing(inventory, options->drawing, draw_svg);
+    case VIEW_HTML: return write_drawing(inventory, options->drawing, draw_html);
     case VIEW_NAMES: print_names(inventory); return true;
     case VIEW_DEVICE: print_device_page(find_entry(inventory, options->device), &page); return true;
     case VIEW_WATCH: {

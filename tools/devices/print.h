@@ -73,5 +73,7 @@ bool print_json(const struct inventory *inventory, const struct selftest_result 
 bool draw_tree(const struct inventory *inventory, const struct page *page, FILE *stream);
 bool draw_dot(const struct inventory *inventory, FILE *stream);
 bool draw_svg(const struct inventory *inventory, FILE *stream);
+// A page with that drawing.
+bool draw_html(const struct inventory *inventory, FILE *stream);
 
 #endif

@@ -18,6 +18,7 @@ enum node_kind {
 struct node {
     enum node_kind kind;
     char label[224];
+    char more[512]; // that a pointer on its box brings up, in lines; ""
     unsigned count; // cores: how many alike
     struct node *first_child;
     struct node *next; // sibling
@@ -30,6 +31,8 @@ void tree_free(struct node *node);
 // A new last child of `parent` (may be NULL), for tree_build; NULL when memory gives out.
 struct node *tree_append(struct node *parent, enum node_kind kind);
 struct node *tree_append_device(struct node *parent, const struct device_entry *device);
+// Appends a line to what the node tells besides its label.
+void tree_tell(struct node *node, const char *format, ...);
 // The GPUs that no device stands for; false when memory gives out.
 bool tree_append_gpus(struct node *root, const struct inventory *inventory);
 

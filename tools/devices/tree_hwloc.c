@@ -98,6 +98,24 @@ static struct node *last_child(struct node *parent) {
     return child;
 }
 
+// Caches of a core, and the numbers of the logical CPUs.
+static void tell_of_object(struct node *node, hwloc_obj_t object) {
+    static const hwloc_obj_type_t caches[] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE};
+    char cpus[128] = "";
+    hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), object->cpuset);
+    tree_tell(node,
+              object->type == HWLOC_OBJ_CORE ? "logical CPUs of the first: %s" : "logical CPUs %s",
+              cpus);
+    for (size_t i = 0; object->type == HWLOC_OBJ_CORE && i < 2; ++i) {
+        hwloc_obj_t cache = object->parent;
+        while (cache && cache->type != caches[i])
+            cache = cache->parent;
+        if (cache)
+            tree_tell(node, "L%zu cache %.0f KiB each", i + 1,
+                      (double)cache->attr->cache.size / 1024.0);
+    }
+}
+
 // Objects that say nothing to a reader are passed over; cores that are alike become one box.
 static void add_object(struct builder *builder, struct node *parent, hwloc_obj_t object) {
     char label[sizeof(parent->label)];
@@ -109,11 +127,12 @@ static void add_object(struct builder *builder, struct node *parent, hwloc_obj_t
     struct node *last = last_child(parent);
     if (kind == NODE_CORES && last && last->kind == NODE_CORES && strcmp(last->label, label) == 0) {
         ++last->count;
-        return;
+        return; // what it tells is of the first
     }
     struct node *node = append(builder, parent, kind);
     if (!node) return;
     memcpy(node->label, label, sizeof(label));
+    if (object->cpuset) tell_of_object(node, object);
     if (kind != NODE_CORES) add_children(builder, node, object);
 }
 
