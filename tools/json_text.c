@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Escapes what JSON wants escaped and replaces what is not UTF-8; numbers have a point in every
-// locale.
+// Escapes what JSON wants escaped, and '<', so that JSON can stand in HTML; replaces what is not
+// UTF-8; numbers have a point in every locale.
 #include "json_text.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ void json_text_print(FILE *stream, const char *text) {
     while (*text) {
         const unsigned char c = (unsigned char)*text;
         const size_t length = utf8_length(text);
-        if (length == 0 || c < 0x20 || c == 0x7F) {
+        if (length == 0 || c < 0x20 || c == 0x7F || c == '<') {
             fprintf(stream, "\\u%04x", length == 0 ? 0xFFFDu : c);
         } else {
             if (c == '"' || c == '\\') fputc('\\', stream);

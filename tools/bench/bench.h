@@ -22,6 +22,7 @@ int bench_kernels(int argc, char **argv);
 int bench_model(int argc, char **argv);
 int bench_mpi(int argc, char **argv);
 int bench_ops(int argc, char **argv);
+int bench_report(int argc, char **argv);
 int bench_sched(int argc, char **argv);
 
 // Nanoseconds of a clock that only goes forward.

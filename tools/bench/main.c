@@ -23,6 +23,7 @@ static const struct {
     {"model", "tokens per second of a transformer, beside what the machine can do", bench_model},
     {"mpi", "devices of other hosts, beside bare MPI", bench_mpi},
     {"ops", "operations on a device, beside what the machine can do at most", bench_ops},
+    {"report", "a page that shows what this machine can do", bench_report},
     {"sched", "time to split and allocate a graph over several devices", bench_sched},
 };
 

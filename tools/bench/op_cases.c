@@ -229,3 +229,10 @@ int op_cases(const char *op, const struct op_sizes *sizes, struct op_case *cases
     }
     return list.n;
 }
+
+void op_cases_complain(const char *op) {
+    fprintf(stderr, "ggml-bench: no operation '%s' is measured; there are:", op);
+    for (int row = 0; row < N_ROWS; ++row)
+        fprintf(stderr, " %s", rows[row].op);
+    fputc('\n', stderr);
+}

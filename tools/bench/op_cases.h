@@ -28,5 +28,7 @@ struct op_case {
 
 // Fills at most `max` cases of the operation (NULL: of all) and returns how many there are.
 int op_cases(const char *op, const struct op_sizes *sizes, struct op_case *cases, int max);
+// Says on stderr that there is no such operation, and which there are.
+void op_cases_complain(const char *op);
 
 #endif

@@ -9,11 +9,11 @@
 
 #include "bench.h"
 #include "bench/llama.h"
-#include "bench/roofline.h"
+#include "bench/token_measure.h"
 #include "ggml-host.h"
 #include "platform.h"
 
-enum { MAX_RUNS = 1000, MAX_PROMPT = 1 << 14 };
+enum { MAX_PROMPT = 1 << 14 };
 
 // The command line, as parsed.
 struct options {
@@ -26,130 +26,9 @@ struct options {
     bool json;
 };
 
-// What computes: the device, and the CPU if that is another.
-struct machine {
-    ggml_backend_t streams[2];
-    int n_streams;
-    double flops, reads; // per second at most; 0: not known
-};
-
-// Of one graph, in seconds.
-struct timing {
-    double best, median;
-    double busy; // of all processors, in the run that took least
-    double by_op[GGML_OP_COUNT];
-    double stepwise; // the sum of these, node by node
-};
-
-// --- the machine
-
-// Makes the streams; on the host's processors also measures their limits, which results are
-// compared with. False after the error was set; stop() frees what there is.
-static bool start(struct machine *machine, ggml_backend_dev_t device, int threads) {
-    const enum ggml_backend_dev_type type = ggml_backend_dev_type(device);
-    const bool is_host =
-        type == GGML_BACKEND_DEVICE_TYPE_CPU || type == GGML_BACKEND_DEVICE_TYPE_ACCEL;
-    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    ggml_backend_dev_t devices[] = {device, cpu};
-    *machine = (struct machine){0};
-    for (int i = 0; i < (cpu && cpu != device ? 2 : 1); ++i) {
-        ggml_backend_t stream = ggml_backend_dev_init(devices[i], NULL);
-        if (!stream) return false;
-        machine->streams[machine->n_streams++] = stream;
-        ggml_backend_set_n_threads_t set_threads =
-            (ggml_backend_set_n_threads_t)(uintptr_t)ggml_backend_reg_get_proc_address(
-                ggml_backend_dev_backend_reg(devices[i]), "ggml_backend_set_n_threads");
-        if (set_threads && threads > 0) set_threads(stream, threads);
-    }
-    int ignored;
-    if (is_host) {
-        machine->flops = bench_fma_peak(&ignored);
-        machine->reads = bench_read_peak(bench_cold_bytes());
-    }
-    return true;
-}
-
-static void stop(struct machine *machine) {
-    for (int i = 0; i < machine->n_streams; ++i)
-        ggml_backend_free(machine->streams[i]);
-}
-
-// --- measuring
-
-// The node that is being timed.
-struct step {
-    struct timing *timing;
-    double start;
-};
-
-// The scheduler computes node by node, as after each it is asked for.
-static bool count_node(struct ggml_tensor *node, bool ask, void *user) {
-    struct step *step = user;
-    if (ask) {
-        step->start = bench_ns();
-        return true;
-    }
-    const double seconds = (bench_ns() - step->start) * 1e-9;
-    step->timing->by_op[node->op] += seconds;
-    step->timing->stepwise += seconds;
-    return true;
-}
-
-// For qsort(), ascending.
-static int compare_doubles(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-// Inputs are set before every run: their memory serves other tensors once they have been read.
-static bool time_runs(ggml_backend_sched_t sched, const struct llama_graph *graph, int runs,
-                      struct timing *out_timing) {
-    double times[MAX_RUNS];
-    for (int i = -1; i < runs; ++i) { // the first one is not counted
-        llama_graph_set_inputs(graph);
-        const double start = bench_ns(), busy = bench_busy_ns();
-        if (ggml_backend_sched_graph_compute(sched, graph->graph) != GGML_STATUS_SUCCESS)
-            return false;
-        if (i < 0) continue;
-        times[i] = (bench_ns() - start) * 1e-9;
-        if (i == 0 || times[i] < out_timing->best) {
-            out_timing->best = times[i];
-            out_timing->busy = (bench_busy_ns() - busy) * 1e-9;
-        }
-    }
-    qsort(times, (size_t)runs, sizeof(times[0]), compare_doubles);
-    out_timing->median = times[runs / 2];
-    return true;
-}
-
-// Times a graph of n_tokens after n_past: `runs` times whole, then once node by node, which has
-// a wait after each node and is therefore slower.
-static bool measure(const struct machine *machine, const struct llama *llama, int n_tokens,
-                    int n_past, int runs, struct timing *out_timing) {
-    struct llama_graph graph;
-    bool good = llama_graph_init(&graph, llama, n_tokens, n_past);
-    ggml_backend_t streams[2] = {machine->streams[0], machine->streams[1]};
-    ggml_backend_sched_t sched =
-        good ? ggml_backend_sched_new(streams, NULL, machine->n_streams,
-                                      (size_t)ggml_graph_size(graph.graph), false, false)
-             : NULL;
-    struct step step = {out_timing, 0};
-    *out_timing = (struct timing){0};
-    good = sched && ggml_backend_sched_alloc_graph(sched, graph.graph);
-    good = good && time_runs(sched, &graph, runs, out_timing);
-    if (good) {
-        llama_graph_set_inputs(&graph);
-        ggml_backend_sched_set_eval_callback(sched, count_node, &step);
-        good = ggml_backend_sched_graph_compute(sched, graph.graph) == GGML_STATUS_SUCCESS;
-    }
-    ggml_backend_sched_free(sched);
-    llama_graph_free(&graph);
-    return good;
-}
-
 // A prompt and a token behind it, with the times of their nodes to a file and in sums to the
 // standard error, so that the standard output stays what it is. They are computed once before.
-static bool write_profile(const struct machine *machine, const struct llama *llama,
+static bool write_profile(const struct token_machine *machine, const struct llama *llama,
                           const struct options *options) {
     struct llama_graph graphs[2] = {{0}, {0}};
     const int n_tokens[] = {options->prompt, 1};
@@ -184,37 +63,18 @@ static bool write_profile(const struct machine *machine, const struct llama *lla
     return good;
 }
 
-// A graph of as many nodes, in which there is nothing to compute: launching, barriers and waiting.
-static bool measure_launching(const struct machine *machine, int n_layers, int runs,
-                              struct timing *out_timing) {
-    const struct llama_shape shape = {"", n_layers, 32, 2, 1, 32, 32};
-    ggml_backend_buffer_type_t buft = ggml_backend_get_default_buffer_type(machine->streams[0]);
-    struct llama llama;
-    const bool good = llama_init(&llama, &shape, GGML_TYPE_F32, 1, buft) &&
-                      measure(machine, &llama, 1, 0, runs, out_timing);
-    llama_free(&llama);
-    return good;
-}
-
 // --- the report
 
 // What is printed, as text or JSON.
 struct report {
     const struct options *options;
-    const struct machine *machine;
+    const struct token_machine *machine;
     const struct llama *llama;
-    struct timing prompt, token, launching;
+    struct token_timing prompt, token, launching;
 };
 
 static double percent(double part, double whole) {
     return whole > 0 ? 100 * part / whole : 0;
-}
-
-// Operations of the prompt: the output layer is computed for the last token alone.
-static double prompt_flops(const struct report *r) {
-    const struct llama_shape *s = &r->llama->shape;
-    const double output = 2.0 * s->width * s->vocabulary;
-    return (r->llama->flops - output) * r->options->prompt + output;
 }
 
 // Operations by their share of a token's time. Selection sort over GGML_OP_COUNT.
@@ -240,7 +100,7 @@ static void print_rows(const struct report *r) {
 // Medians beside the machine's limits, then the shares of operations.
 static void print_text(const struct report *r) {
     const struct options *o = r->options;
-    const double flops = prompt_flops(r) / r->prompt.median;
+    const double flops = token_prompt_flops(r->llama, r->options->prompt) / r->prompt.median;
     const double bytes = (double)r->llama->weight_bytes / r->token.median;
     printf("llama %s, %s, %.0f MB of weights per token, on %s\n", o->size, ggml_type_name(o->type),
            (double)r->llama->weight_bytes / 1e6, o->device);
@@ -264,7 +124,7 @@ static void print_text(const struct report *r) {
 }
 
 // Times in milliseconds; operations that took none are left out.
-static void print_timing_json(const char *name, const struct timing *t, int n_tokens) {
+static void print_timing_json(const char *name, const struct token_timing *t, int n_tokens) {
     printf("  \"%s\": {\"tokens\": %d, \"milliseconds\": %.4f, \"least_milliseconds\": %.4f, "
            "\"cpu_milliseconds\": %.4f, \"tokens_per_second\": %.3f,\n    \"operations\": {",
            name, n_tokens, t->median * 1e3, t->best * 1e3, t->busy * 1e3, n_tokens / t->median);
@@ -283,8 +143,9 @@ static void print_json(const struct report *r) {
     printf("{\n  \"schema\": \"ggml-bench-model/1\",\n  \"size\": \"%s\",\n  \"type\": \"%s\",\n"
            "  \"weight_bytes\": %zu,\n  \"prompt_flops\": %.0f,\n  \"context\": %d,\n"
            "  \"peak_gflops\": %.2f,\n  \"read_gb_per_s\": %.3f,\n",
-           o->size, ggml_type_name(o->type), r->llama->weight_bytes, prompt_flops(r), o->context,
-           r->machine->flops / 1e9, r->machine->reads / 1e9);
+           o->size, ggml_type_name(o->type), r->llama->weight_bytes,
+           token_prompt_flops(r->llama, r->options->prompt), o->context, r->machine->flops / 1e9,
+           r->machine->reads / 1e9);
     print_timing_json("prompt", &r->prompt, o->prompt);
     printf(",\n");
     print_timing_json("token", &r->token, 1);
@@ -296,20 +157,25 @@ static void print_json(const struct report *r) {
 // Measures and prints; everything is freed on the way out. Returns the exit status.
 static int run(ggml_backend_dev_t device, const struct llama_shape *shape,
                const struct options *options) {
-    struct machine machine;
+    struct token_machine machine;
     struct llama llama = {0};
     struct report report = {.options = options, .machine = &machine, .llama = &llama};
     const int capacity =
         options->prompt > options->context + 1 ? options->prompt : options->context + 1;
     const char *failure = "";
-    if (!start(&machine, device, options->threads)) {
+    const bool started = token_machine_init(&machine, device, options->threads);
+    if (started) token_machine_measure(&machine, device);
+    if (!started) {
         failure = "its streams can't be made";
     } else if (!llama_init(&llama, shape, options->type, capacity,
                            ggml_backend_get_default_buffer_type(machine.streams[0]))) {
         failure = "no memory for the model, or its rows are no whole blocks of the type";
-    } else if (!measure(&machine, &llama, options->prompt, 0, options->runs, &report.prompt) ||
-               !measure(&machine, &llama, 1, options->context, 4 * options->runs, &report.token) ||
-               !measure_launching(&machine, shape->layers, 4 * options->runs, &report.launching)) {
+    } else if (!token_measure(&machine, &llama, options->prompt, 0, options->runs,
+                              &report.prompt) ||
+               !token_measure(&machine, &llama, 1, options->context, 4 * options->runs,
+                              &report.token) ||
+               !token_measure_launching(&machine, shape->layers, 4 * options->runs,
+                                        &report.launching)) {
         failure = "it can't compute the model";
     } else if (options->profile && !write_profile(&machine, &llama, options)) {
         failure = "no profile";
@@ -321,7 +187,7 @@ static int run(ggml_backend_dev_t device, const struct llama_shape *shape,
         fprintf(stderr, *ggml_last_error() ? ": %s\n" : "%s\n", ggml_last_error());
     }
     llama_free(&llama);
-    stop(&machine);
+    token_machine_free(&machine);
     return *failure ? BENCH_ERROR : BENCH_OK;
 }
 
@@ -360,7 +226,7 @@ static bool take_option(int option, const char *text, struct options *options) {
     case 'n': return bench_read_number(text, 1, MAX_PROMPT, &options->prompt);
     case 'c': return bench_read_number(text, 0, MAX_PROMPT, &options->context);
     case 'T': return bench_read_number(text, 1, 512, &options->threads);
-    case 'r': return bench_read_number(text, 1, MAX_RUNS / 4, &options->runs);
+    case 'r': return bench_read_number(text, 1, TOKEN_MAX_RUNS / 4, &options->runs);
     case 'P': options->profile = text; return true;
     case 'j': options->json = true; return true;
     default: return false;

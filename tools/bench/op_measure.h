@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Time of one operation on a device, and the limits that it is compared with.
+#ifndef BENCH_OP_MEASURE_H
+#define BENCH_OP_MEASURE_H
+
+#include "bench/floor.h"
+#include "bench/op_cases.h"
+#include "ggml-backend.h"
+
+// Of a node of a chain that was computed before, in seconds; medians over rounds in which all were
+// measured in turn. 0: not known.
+struct op_launch {
+    double whole;                       // the graph from start to end
+    double submit;                      // until the device has it
+    double driver[BENCH_FLOOR_KERNELS]; // chains recorded without the plugin
+    double beyond[3];                   // quartiles of whole less driver[BENCH_FLOOR_SCALE]
+    int rounds;
+};
+
+struct op_bounds {
+    double flops; // per second; 0: not known
+    double bytes; // read and written per second by a copy
+    double reads; // bytes per second that the host's processors read; 0: not known
+    struct op_launch launch;
+    int threads;
+};
+
+struct op_result {
+    double best, median; // seconds
+    double busy;         // least of all processors' seconds of this process
+    double bytes;
+    int runs;
+};
+
+// The host's processors bound the CPU and drivers that run on it; `seconds` that each of the other
+// measurements takes at least.
+void op_bounds_measure(ggml_backend_dev_t device, ggml_backend_t stream, double seconds,
+                       struct op_bounds *out_bounds);
+// Warm: the same weights again and again. Returns false if the device failed; runs are 0 for what
+// it does not support.
+bool op_case_measure(ggml_backend_t stream, const struct op_case *c, double seconds, bool warm,
+                     struct op_result *out_result);
+
+#endif
