@@ -2,6 +2,7 @@
 // ggml-node told nonsense: random and damaged requests in random order, to queues that work at the
 // same time, on the CPU. Sanitizers see what a request reads and writes. A link that is none takes
 // the place of MPI.
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -9,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "node/server.h" // before a macro "fail"
 
@@ -28,6 +30,10 @@ enum {
 
 static atomic_int n_answers, n_good, n_computed;
 static uint32_t kinds_sent[FIRST_ID + REQUESTS]; // by number of the request
+static atomic_bool holds;                        // transfers don't end
+static atomic_int n_waiting;                     // for one to end
+static atomic_int answers[FIRST_ID];             // by number: 1 + status
+static float answered;                           // what followed the last one of four bytes
 
 int link_count(const struct link *link) {
     (void)link;
@@ -60,6 +66,10 @@ void link_post(struct link *link, struct link_op *op) {
 
 bool link_wait(struct link *link, struct link_op *op) {
     (void)link;
+    atomic_fetch_add(&n_waiting, 1);
+    while (atomic_load(&holds))
+        usleep(1000);
+    atomic_fetch_sub(&n_waiting, 1);
     return op->peer != PEERS - 1;
 }
 
@@ -81,6 +91,8 @@ bool link_send(struct link *link, int peer, void *bytes, size_t size) {
     atomic_fetch_add(&n_good, good);
     if (good && is_known && kinds_sent[message.id] == WIRE_COMPUTE)
         atomic_fetch_add(&n_computed, 1);
+    if (size - sizeof(message) == sizeof(answered)) memcpy(&answered, rest, sizeof(answered));
+    if (message.id < FIRST_ID) atomic_store(&answers[message.id], 1 + message.status);
     free(bytes);
     return true;
 }
@@ -219,6 +231,10 @@ static struct request any_request(uint64_t id) {
     if (has_one) put(&request, tensors, sizeof(tensors[0]));
     if (kind == WIRE_COPY || kind == WIRE_SUPPORTS) put(&request, tensors, sizeof(tensors));
     if (kind == WIRE_SET) put(&request, bytes, (size_t)message->size);
+    if (kind == WIRE_SET && next(2)) {
+        message->queue = 0;
+        message->value = WIRE_QUIET;
+    }
     return request;
 }
 
@@ -293,7 +309,95 @@ static void test_a_node_survives_whatever_it_is_told(void **state) {
     assert_true(atomic_load(&n_good) < atomic_load(&n_answers));
 }
 
+// --- sets that nobody waits for ------------------------------------------------------------------
+
+static struct wire_tensor one_float(uint64_t offset) {
+    struct wire_tensor tensor = {.type = GGML_TYPE_F32,
+                                 .ne = {1, 1, 1, 1},
+                                 .nb = {4, 4, 4, 4},
+                                 .view_src = -1,
+                                 .buffer = 1,
+                                 .offset = offset};
+    for (int k = 0; k < GGML_MAX_SRC; ++k)
+        tensor.src[k] = -1;
+    return tensor;
+}
+
+static void tell(struct server *server, struct wire_message message, uint64_t offset, float value) {
+    struct request request = {.message = message};
+    const struct wire_tensor tensor = one_float(offset);
+    request.message.magic = WIRE_MAGIC;
+    if (message.kind == WIRE_SET || message.kind == WIRE_GET)
+        put(&request, &tensor, sizeof(tensor));
+    if (message.kind == WIRE_SET && message.tag == 0) put(&request, &value, sizeof(value));
+    send_request(server, &request);
+}
+
+static void await_answer(uint64_t id) {
+    for (int i = 0; i < 10000 && atomic_load(&answers[id]) == 0; ++i)
+        usleep(1000);
+    assert_int_not_equal(atomic_load(&answers[id]), 0);
+}
+
+static void begin_server(struct server *server) {
+    for (int i = 0; i < FIRST_ID; ++i)
+        atomic_store(&answers[i], 0);
+    server_init(server);
+    server->devices[server->n_devices++] = ggml_backend_dev_by_name("CPU");
+    tell(server, (struct wire_message){.kind = WIRE_BUFFER_NEW, .id = 1, .object = 1, .size = 256},
+         0, 0);
+    await_answer(1);
+}
+
+static void end_server(struct server *server) {
+    tell(server, (struct wire_message){.kind = WIRE_BYE}, 0, 0);
+    server_wait(server);
+    server_free(server);
+}
+
+static const struct wire_message quiet_set = {
+    .kind = WIRE_SET, .id = 3, .size = 4, .value = WIRE_QUIET};
+
+// Queue 0 is busy with a transfer when the set comes, so that another queue could overtake it.
+static void test_a_quiet_set_is_done_before_later_requests_of_other_queues(void **state) {
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    atomic_store(&holds, true);
+    tell(&server,
+         (struct wire_message){.kind = WIRE_SET, .id = 2, .size = 4, .tag = LINK_FIRST_TAG}, 0, 0);
+    while (atomic_load(&n_waiting) == 0)
+        usleep(1000);
+    tell(&server, quiet_set, 64, 7.0f);
+    tell(&server, (struct wire_message){.kind = WIRE_GET, .id = 4, .queue = 1, .size = 4}, 64, 0);
+    usleep(50000);
+    assert_int_equal(atomic_load(&answers[4]), 0);
+    atomic_store(&holds, false);
+    await_answer(4);
+    assert_true(answered == 7.0f);
+    end_server(&server);
+    assert_int_equal(atomic_load(&answers[3]), 0);
+}
+
+static void test_a_quiet_set_is_answered_only_if_it_fails(void **state) {
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    tell(&server, quiet_set, 8, 3.0f); // nothing else is under way: it is done at once
+    tell(&server, (struct wire_message){.kind = WIRE_GET, .id = 4, .size = 4}, 8, 0);
+    await_answer(4);
+    assert_true(answered == 3.0f);
+    assert_int_equal(atomic_load(&answers[3]), 0);
+    tell(&server, quiet_set, 256, 3.0f); // beyond the buffer
+    await_answer(3);
+    assert_int_equal(atomic_load(&answers[3]), 1 + GGML_HOST_INVALID_ARGUMENT);
+    end_server(&server);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_node_survives_whatever_it_is_told)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_node_survives_whatever_it_is_told),
+        cmocka_unit_test(test_a_quiet_set_is_done_before_later_requests_of_other_queues),
+        cmocka_unit_test(test_a_quiet_set_is_answered_only_if_it_fails)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

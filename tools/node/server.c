@@ -33,8 +33,11 @@ static struct job *next_job(struct queue *queue) {
     pthread_mutex_lock(&server->lock);
     link_await(server->link, &waiting);
     struct job *job = server->ends ? NULL : queue->first;
+    queue->works = job != NULL;
     if (job) queue->first = job->next;
     if (!queue->first) queue->end = &queue->first;
+    while (job && queue->index != 0 && server->queues[0].n_done < job->after && !server->ends)
+        pthread_cond_wait(&server->progress, &server->lock);
     pthread_mutex_unlock(&server->lock);
     return job;
 }
@@ -48,6 +51,8 @@ static void *run(void *context) {
         work_do(queue, job);
         pthread_mutex_lock(&server->lock);
         queue->last_done = job->message.id;
+        queue->works = false;
+        ++queue->n_done;
         pthread_cond_broadcast(&server->progress);
         pthread_mutex_unlock(&server->lock);
         free_job(job);
@@ -68,12 +73,31 @@ static bool start(struct server *server, uint32_t index) {
     return queue->runs;
 }
 
+static bool is_quiet(const struct wire_message *message) {
+    return message->kind == WIRE_SET && message->tag == 0 && message->queue == 0 &&
+           message->value == WIRE_QUIET;
+}
+
+// Whether the job was done without handing it to another thread. Only the caller's thread adds
+// jobs, so a queue without any stays so.
+static bool done_at_once(struct server *server, const struct job *job) {
+    const struct queue *queue = &server->queues[0];
+    if (!is_quiet(&job->message)) return false;
+    pthread_mutex_lock(&server->lock);
+    const bool is_idle = !queue->first && !queue->works;
+    pthread_mutex_unlock(&server->lock);
+    return is_idle && work_set_at_once(server, job);
+}
+
 // Appends a job to its queue, whose thread starts with the first one. False without a thread.
 static bool enqueue(struct server *server, struct job *job) {
     pthread_mutex_lock(&server->lock);
     struct queue *queue = &server->queues[job->message.queue];
     const bool started = !server->ends && start(server, job->message.queue);
     if (started) {
+        ++queue->n_taken;
+        job->after = server->n_before;
+        if (is_quiet(&job->message)) server->n_before = queue->n_taken;
         *queue->end = job;
         queue->end = &job->next;
         pthread_cond_signal(&queue->filled);
@@ -114,7 +138,7 @@ void server_take(void *context, int peer, void *bytes, size_t size) {
     job->bytes = bytes;
     if (!wire_read(bytes, size, &job->message, &job->rest, &why)) {
         answer_refusal(server, job->message.id, GGML_HOST_INVALID_ARGUMENT, why);
-    } else if (!is_urgent(server, &job->message)) {
+    } else if (!is_urgent(server, &job->message) && !done_at_once(server, job)) {
         job->rest_size = size - sizeof(job->message);
         if (enqueue(server, job)) return;
         answer_refusal(server, job->message.id, GGML_HOST_OUT_OF_MEMORY,

@@ -41,6 +41,7 @@ struct job {
     struct wire_message message;
     const void *rest;
     size_t rest_size;
+    uint64_t after; // so many jobs of queue 0 are done first
     struct job *next;
 };
 
@@ -48,13 +49,14 @@ struct queue {
     struct server *server;
     uint32_t index;
     pthread_t thread;
-    bool runs;
+    bool runs, works;
     struct job *first, **end;
     pthread_cond_t filled;
     ggml_backend_t backend; // of a stream; the queue's thread alone uses it
     uint32_t device;
-    uint64_t last_done; // request
-    void *scratch;      // of sums
+    uint64_t last_done;       // request
+    uint64_t n_taken, n_done; // jobs
+    void *scratch;            // of sums
     size_t scratch_size;
 };
 
@@ -67,6 +69,7 @@ struct server {
     bool leaves_mpi; // somebody is lost for whom ending MPI would wait
     ggml_backend_dev_t devices[WIRE_MAX_DEVICES];
     uint32_t n_devices;
+    uint64_t n_before; // jobs of queue 0 up to the last one that the program does not wait for
     struct held_buffer *buffers;
     struct held_graph *graphs;
     struct queue queues[WIRE_MAX_QUEUES];
@@ -144,5 +147,8 @@ void reduce_note_lost(struct server *server, uint64_t group);
 
 // Does what a request says and answers it. By the queue's thread.
 void work_do(struct queue *queue, const struct job *job);
+// Does a set that is not answered, if it takes no device: false if it has to wait for its queue's
+// thread. By the thread that took the message; queue 0 has nothing else to do.
+bool work_set_at_once(struct server *server, const struct job *job);
 
 #endif

@@ -199,6 +199,29 @@ static void transfer_alone(struct server *server, const struct job *job, struct 
     answer_status(server, job, status);
 }
 
+// The outcome of a quiet set is told only if it failed.
+static void settle_set(struct server *server, const struct job *job) {
+    if (job->message.value != WIRE_QUIET || last_status() != GGML_HOST_OK) settle(server, job);
+}
+
+bool work_set_at_once(struct server *server, const struct job *job) {
+    const struct wire_message *message = &job->message;
+    struct wire_tensor from;
+    struct ggml_tensor tensor;
+    struct held_buffer *held;
+    forget_failure();
+    wire_read_tensor(job->rest, 0, &from);
+    wire_restore(&from, &tensor);
+    const bool placed = tensor_place(server, &from, &tensor, &held);
+    const bool waits = placed && !(held && held->is_host);
+    if (placed && !waits)
+        ggml_backend_tensor_set(&tensor, (const char *)job->rest + sizeof(from),
+                                (size_t)message->offset, (size_t)message->size);
+    if (!waits) settle_set(server, job);
+    buffer_release(server, held);
+    return !waits;
+}
+
 // Requests about one tensor's bytes. The buffer is held until the end, so that freeing it
 // meanwhile does no harm.
 static void access_tensor(struct server *server, const struct job *job) {
@@ -219,7 +242,7 @@ static void access_tensor(struct server *server, const struct job *job) {
         give_inline(server, job, &tensor);
     } else if (message->kind == WIRE_SET) {
         ggml_backend_tensor_set(&tensor, (const char *)job->rest + sizeof(from), offset, size);
-        settle(server, job);
+        settle_set(server, job);
     } else {
         ggml_backend_tensor_memset(&tensor, (uint8_t)message->value, offset, size);
         settle(server, job);

@@ -91,10 +91,24 @@ static int32_t finish(struct remote_buffer *buffer, struct line *line, int32_t p
     return posted != GGML_HOST_OK ? posted : status;
 }
 
+// Few bytes have left the caller's memory when this returns: the node is not waited for, as it does
+// later requests later. A scheduler sets some inputs for each graph.
+static int32_t set_quietly(struct node *node, const struct ggml_tensor *tensor, const void *data,
+                           size_t offset, size_t size) {
+    struct wire_message message = {
+        .kind = WIRE_SET, .offset = offset, .size = size, .value = WIRE_QUIET};
+    struct wire_tensor described;
+    const struct parts parts = {
+        .first = &described, .first_size = sizeof(described), .second = data, .second_size = size};
+    if (!remote_describe(node, tensor, &described)) return GGML_HOST_INVALID_ARGUMENT;
+    return client_tell(node, &message, &parts);
+}
+
 static int32_t set_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
     struct remote_buffer *buffer = handle->context;
     struct line line = {0};
+    if (size <= WIRE_INLINE_BYTES) return set_quietly(buffer->node, tensor, data, offset, size);
     return finish(buffer, &line, remote_set(buffer->node, &line, 0, tensor, data, offset, size));
 }
 

@@ -287,6 +287,15 @@ static void take_answer(struct request *request, void *bytes, const struct wire_
     settle(request);
 }
 
+// Keeps why a request failed that nobody waits for.
+static void note_untold(struct node *node, int32_t status, const char *why, size_t size) {
+    struct line *line = &node->buffers;
+    if (line->status != GGML_HOST_OK) return;
+    line->status = status;
+    snprintf(line->why, sizeof(line->why), "%.*s", (int)(size < CLIENT_TEXT ? size : CLIENT_TEXT),
+             why);
+}
+
 // Called by the link with each message, whose `bytes` belong to this function. A node that sends
 // anything but an answer can't be trusted with the next one and counts as lost; an answer
 // without a request (id 0) is a ping's.
@@ -307,6 +316,8 @@ static void on_message(void *context, int peer, void *bytes, size_t size) {
     if (request && !request->answered) {
         take_answer(request, bytes, &answer, rest, size - sizeof(answer));
     } else {
+        if (sound && !request && answer.id != 0 && answer.status != GGML_HOST_OK)
+            note_untold(node, answer.status, rest, size - sizeof(answer));
         free(bytes);
         if (!sound) lose(node, "it sent something that is no answer");
     }
@@ -411,6 +422,24 @@ static struct request *post(struct node *node, struct line *line, struct wire_me
     return NULL;
 }
 
+int32_t client_tell(struct node *node, struct wire_message *message, const struct parts *parts) {
+    struct client *client = node->client;
+    size_t size;
+    if (!node_usable(node)) return GGML_HOST_DEVICE_LOST;
+    char *bytes = assemble(parts, &size);
+    if (!bytes)
+        return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
+    message->magic = WIRE_MAGIC;
+    pthread_mutex_lock(&client->lock);
+    message->id = ++client->next_id;
+    memcpy(bytes, message, sizeof(*message));
+    const bool sent = link_send(client->link, node->peer, bytes, size);
+    pthread_mutex_unlock(&client->lock);
+    link_pump(client->link);
+    return sent ? GGML_HOST_OK
+                : mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
+}
+
 static bool call_is_over(void *context) {
     const struct request *request = context;
     return request->done;
@@ -482,6 +511,7 @@ int32_t line_wait(struct node *node, struct line *line) {
     char why[CLIENT_TEXT];
     pthread_mutex_lock(&client->lock);
     drain(client, line);
+    if (line->status == GGML_HOST_OK) line = &node->buffers;
     const int32_t status = line->status;
     memcpy(why, line->why, sizeof(why));
     line->status = GGML_HOST_OK;
@@ -640,6 +670,7 @@ struct client *client_start(void) {
         return NULL;
     }
     set_up(client, link_count(client->link));
+    if (link_refused(client->link)[0] != '\0') GGML_LOG_WARN("%s\n", link_refused(client->link));
     pthread_atfork(NULL, NULL, note_child);
     is_running = true;
     int n_alive = 0;

@@ -129,6 +129,9 @@ int32_t client_post(struct node *node, struct line *line, struct wire_message *m
 // The same; `size` bytes that follow the answer go to `into`.
 int32_t client_post_into(struct node *node, struct line *line, struct wire_message *message,
                          const struct parts *parts, void *into, size_t into_size);
+// Sends a request that is answered only if it fails: the next line_wait() of any line of the node
+// tells. [any-thread]
+int32_t client_tell(struct node *node, struct wire_message *message, const struct parts *parts);
 void request_free(struct request *request);
 // A group of these nodes, without any tags when there are none left: NULL after the error was set.
 // Each request of it is an owner too. [any-thread]

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "link_doze.h"
 #include "link_meet.h"
 #include "wire/wire.h"
 
@@ -28,6 +29,9 @@ static const double SPIN_SECONDS = 0.0005, SPIN_MOVING = 0.005, SHORT_SLEEP = 20
 static const double TICK_SECONDS = 0.02, DEEP_SLEEP = 0.25;
 // Who waits for longer leaves looking to the link's thread, which sleeps while others look.
 static const double HELP_SECONDS = 0.01, HELPED_SLEEP = 0.0002;
+// Where sockets tell of messages the thread sleeps at once, and wakes for what they don't tell:
+// room for bytes that are being sent.
+static const double TOLD_SLEEP = 0.002, SENDING_SLEEP = 0.0001;
 
 static const double STUCK = -1.0;
 
@@ -62,6 +66,7 @@ struct link {
     size_t n_active, capacity;
     double next_tick;
     bool expects;
+    struct doze doze; // of the link's thread, where it alone calls MPI
 };
 
 double link_now(void) {
@@ -302,7 +307,9 @@ static bool look(struct link *link) {
     bool busy = start_posted(link);
     drop_all(link);
     busy = test(link) || busy;
-    busy = receive(link) || busy;
+    const bool came = receive(link);
+    busy = came || busy;
+    if (!link->meeting.any_thread) doze_learn(&link->doze, came);
     const double now = link_now();
     if (busy) atomic_store(&link->last_active, now);
     if (now >= link->next_tick || busy) {
@@ -459,21 +466,52 @@ void link_await(struct link *link, const struct link_waiting *waiting) {
 
 // --- the thread ----------------------------------------------------------------------------------
 
-// Sleeps for at most `seconds`. A message that was posted keeps this thread awake only before a
-// deep sleep or where no other thread may call MPI: elsewhere the thread that posted it makes
-// progress.
+// Sleeps for at most `seconds` where other threads may call MPI. A message that was posted keeps
+// this thread awake only before a deep sleep: else the thread that posted it makes progress.
 static void sleep_for(struct link *link, double seconds) {
     pthread_mutex_lock(&link->lock);
     link->is_deep = seconds >= DEEP_SLEEP;
-    const bool waits = link->posted && (link->is_deep || !link->meeting.any_thread);
+    const bool waits = link->posted && link->is_deep;
     if (!waits && !link->woken && !link->stops && !link->drops)
         wait_for(&link->lock, &link->wake, seconds);
     link->is_deep = false;
     pthread_mutex_unlock(&link->lock);
 }
 
+// Whether a send is under way: no socket tells when there is room for more of it.
+static bool is_sending(const struct link *link) {
+    for (size_t i = 0; i < link->n_active; ++i)
+        if (link->actives[i].op && !link->actives[i].op->receives) return true;
+    return false;
+}
+
+// Seconds for which the thread that alone calls MPI sleeps, unless a socket or another thread wakes
+// it.
+static double sleep_between_hosts(struct link *link, double idle) {
+    if (atomic_load(&link->is_quiet)) return DEEP_SLEEP;
+    if (doze_is_told(&link->doze)) return is_sending(link) ? SENDING_SLEEP : TOLD_SLEEP;
+    return idle < spin_time(link) ? 0 : pause_after(idle);
+}
+
+// What is posted after doze_begin() wakes this thread; what was before is seen here.
+static void rest_between_hosts(struct link *link) {
+    const double now = link_now(), idle = now - atomic_load(&link->last_active);
+    double seconds = sleep_between_hosts(link, idle);
+    doze_begin(&link->doze);
+    pthread_mutex_lock(&link->lock);
+    if (link->posted || link->woken || link->stops || link->drops) seconds = 0;
+    pthread_mutex_unlock(&link->lock);
+    doze_sleep(&link->doze, now, seconds);
+    doze_finish(&link->doze);
+    if (seconds == 0) sched_yield();
+}
+
 // Sleeps less the more recently something happened.
 static void rest(struct link *link) {
+    if (!link->meeting.any_thread) {
+        rest_between_hosts(link);
+        return;
+    }
     const double now = link_now(), idle = now - atomic_load(&link->last_active);
     const bool helped = now - atomic_load(&link->last_help) < HELP_SECONDS;
     if (atomic_load(&link->is_quiet)) {
@@ -557,6 +595,12 @@ static void *run(void *context) {
 
 // --- any thread ----------------------------------------------------------------------------------
 
+// Wakes the link's thread. The caller holds the lock.
+static void wake(struct link *link) {
+    pthread_cond_signal(&link->wake);
+    doze_wake(&link->doze);
+}
+
 // Waits for the thread to have met the other processes, at most a second longer than it tries
 // to. One that hangs inside MPI is left behind with its memory: it can't be stopped.
 struct link *link_open(const struct link_options *options, char out_why[LINK_TEXT]) {
@@ -570,9 +614,11 @@ struct link *link_open(const struct link_options *options, char out_why[LINK_TEX
     pthread_mutex_init(&link->lock, NULL);
     link_cond_init(&link->wake);
     link_cond_init(&link->done);
+    doze_init(&link->doze);
     *options->out_link = link;
     if (pthread_create(&link->thread, NULL, run, link) != 0) {
         *options->out_link = NULL;
+        doze_end(&link->doze);
         free(link);
         return NULL;
     }
@@ -589,6 +635,7 @@ struct link *link_open(const struct link_options *options, char out_why[LINK_TEX
     *options->out_link = NULL;
     if (failed) {
         pthread_join(link->thread, NULL);
+        doze_end(&link->doze);
         free(link);
     } else {
         pthread_detach(link->thread); // it hangs inside of MPI
@@ -602,6 +649,10 @@ int link_count(const struct link *link) {
 
 int link_self(const struct link *link) {
     return link->meeting.self;
+}
+
+const char *link_refused(const struct link *link) {
+    return link->meeting.refused;
 }
 
 // Waits for the thread's end. It may be inside MPI for ever: then false, after the time in which
@@ -621,7 +672,7 @@ void link_close(struct link *link, bool finalize) {
     pthread_mutex_lock(&link->lock);
     link->stops = true;
     link->finalizes = finalize;
-    pthread_cond_broadcast(&link->wake);
+    wake(link);
     const bool is_stuck = link->is_stuck;
     pthread_mutex_unlock(&link->lock);
     if (is_stuck || !is_joined(link)) {
@@ -632,6 +683,7 @@ void link_close(struct link *link, bool finalize) {
     pthread_mutex_destroy(&link->lock);
     pthread_cond_destroy(&link->wake);
     pthread_cond_destroy(&link->done);
+    doze_end(&link->doze);
     free(link->requests);
     free(link->actives);
     free(link->finished);
@@ -645,7 +697,7 @@ void link_post(struct link *link, struct link_op *op) {
     pthread_mutex_lock(&link->lock);
     *link->posted_end = op;
     link->posted_end = &op->next;
-    if (!link->meeting.any_thread || link->is_deep) pthread_cond_signal(&link->wake);
+    if (!link->meeting.any_thread || link->is_deep) wake(link);
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -684,7 +736,7 @@ bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(vo
     if (!op->done) {
         atomic_store(&op->is_cancelled, true);
         link->drops = true;
-        pthread_cond_signal(&link->wake);
+        wake(link);
     }
     pthread_mutex_unlock(&link->lock);
     return link_wait(link, op);
@@ -705,13 +757,13 @@ void link_drop(struct link *link, int peer) {
     pthread_mutex_lock(&link->lock);
     if (link->dropped[peer] == 0) link->dropped[peer] = 1;
     link->drops = true;
-    pthread_cond_signal(&link->wake);
+    wake(link);
     pthread_mutex_unlock(&link->lock);
 }
 
 void link_wake(struct link *link) {
     pthread_mutex_lock(&link->lock);
     link->woken = true;
-    pthread_cond_signal(&link->wake);
+    wake(link);
     pthread_mutex_unlock(&link->lock);
 }

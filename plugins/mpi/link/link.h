@@ -77,6 +77,8 @@ struct link *link_open(const struct link_options *options, char out_why[LINK_TEX
 // Number of peers: the client is 0, nodes are 1 to count - 1. Own number. [any-thread]
 int link_count(const struct link *link);
 int link_self(const struct link *link);
+// About a process that was refused as a node, "": none was. [any-thread]
+const char *link_refused(const struct link *link);
 // Ends the thread, and MPI if the link started it and `finalize`. A thread that never came back
 // from MPI is left there, with the link's memory. [any-thread]
 void link_close(struct link *link, bool finalize);

@@ -96,8 +96,23 @@ static int by_number(const void *a, const void *b) {
     return *(const int *)a - *(const int *)b;
 }
 
-// A node of another version is told that it isn't a member.
-static int collect(int *members, int most, double deadline) {
+// Says in which way a process is no node for this one.
+static void describe_refused(const struct hello *hello, int rank, char out_text[LINK_TEXT]) {
+    if (hello->magic != WIRE_MAGIC) {
+        snprintf(out_text, LINK_TEXT, "the process of rank %d is no ggml-node", rank);
+    } else if (hello->order != 1 || hello->tensor_size != own_hello.tensor_size) {
+        snprintf(out_text, LINK_TEXT, "the ggml-node of rank %d has another byte order or layout",
+                 rank);
+    } else {
+        snprintf(out_text, LINK_TEXT,
+                 "the ggml-node of rank %d speaks version %u.%u of the protocol, this program "
+                 "%u.%u: install the same release on both hosts",
+                 rank, hello->major, hello->minor, own_hello.major, own_hello.minor);
+    }
+}
+
+// A node of another version is told that it isn't a member, and which version this one is.
+static int collect(struct link_meeting *meeting, int *members, int most, double deadline) {
     int n = 1;
     members[0] = 0;
     while (n < most) {
@@ -109,8 +124,10 @@ static int collect(int *members, int most, double deadline) {
         if (is_ours(&hello)) {
             members[n++] = status.MPI_SOURCE;
         } else {
-            const int none = 0;
-            MPI_Send(&none, 1, MPI_INT, status.MPI_SOURCE, TAG_MEMBERS, MPI_COMM_WORLD);
+            const int major = WIRE_MAJOR;
+            MPI_Send(&major, 1, MPI_INT, status.MPI_SOURCE, TAG_MEMBERS, MPI_COMM_WORLD);
+            if (meeting->refused[0] == '\0')
+                describe_refused(&hello, status.MPI_SOURCE, meeting->refused);
             --most;
         }
     }
@@ -157,11 +174,13 @@ static bool meet_nodes(struct link_meeting *meeting, const struct link_options *
     int most = options->n_expected > 0 ? (int)options->n_expected + 1 : size;
     if (most > size) most = size;
     if (most > LINK_MAX_PEERS) most = LINK_MAX_PEERS;
-    meeting->count = collect(members, most, link_now() + options->start_seconds);
+    meeting->count = collect(meeting, members, most, link_now() + options->start_seconds);
     bool good = meeting->count > 1;
     for (int i = 1; i < meeting->count; ++i)
         MPI_Send(members, meeting->count, MPI_INT, members[i], TAG_MEMBERS, MPI_COMM_WORLD);
-    if (!good) {
+    if (!good && meeting->refused[0] != '\0') {
+        fail(out_why, meeting->refused);
+    } else if (!good) {
         fail(out_why, "no other process of the job is a ggml-node: start with mpirun -n 1 "
                       "PROGRAM : -n NODES ggml-node");
     }
@@ -185,7 +204,13 @@ static bool meet_client(struct link_meeting *meeting, const struct link_options 
     MPI_Get_count(&status, MPI_INT, &count);
     if (count < 1 || count > LINK_MAX_PEERS) return fail(out_why, "damaged list of nodes");
     MPI_Recv(members, count, MPI_INT, 0, TAG_MEMBERS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (count == 1) return fail(out_why, "the program speaks another version of the protocol");
+    if (count == 1) {
+        snprintf(out_why, LINK_TEXT,
+                 "the program speaks version %d of the protocol, this node %d.%d: install the same "
+                 "release on both hosts",
+                 members[0], WIRE_MAJOR, WIRE_MINOR);
+        return false;
+    }
     meeting->count = count;
     return make_comm(meeting, members, out_why);
 }

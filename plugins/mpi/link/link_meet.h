@@ -12,8 +12,9 @@ struct link_meeting {
     MPI_Comm comm;
     int self;
     int count;
-    bool owns;       // started MPI
-    bool any_thread; // may call MPI, one at a time
+    bool owns;               // started MPI
+    bool any_thread;         // may call MPI, one at a time
+    char refused[LINK_TEXT]; // about the first process that is no node of this version, "": none
 };
 
 // Starts MPI if nobody has, and meets. Unless any_thread, the thread that called this is the one to

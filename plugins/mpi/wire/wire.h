@@ -17,8 +17,6 @@
 
 enum {
     WIRE_MAGIC = 0x4d4c4747, // "GGLM"
-    WIRE_MAJOR = 1,
-    WIRE_MINOR = 0,
     WIRE_TEXT = 128,
     WIRE_MAX_DEVICES = 256,
     WIRE_MAX_QUEUES = 256,      // queue 0 is there from the start, the others are streams
@@ -28,6 +26,12 @@ enum {
     // the message names.
     WIRE_INLINE_BYTES = 16384,
 };
+// Peers of one major version understand each other: what a later minor one adds is used only with
+// peers that have it.
+#ifndef WIRE_MAJOR
+#define WIRE_MAJOR 2
+#define WIRE_MINOR 0
+#endif
 #define WIRE_MAX_MESSAGE ((size_t)512 << 20)
 
 enum wire_kind {
@@ -45,7 +49,7 @@ enum wire_kind {
                           // wire_support
     WIRE_STREAM_NEW = 12, // device, queue; follows: parameters, if any
     WIRE_STREAM_FREE = 13,
-    WIRE_SET = 14, // queue, offset, size, one tensor; follow: bytes, or tag
+    WIRE_SET = 14, // queue, offset, size, value, one tensor; follow: bytes, or tag
     WIRE_GET = 15, // queue, offset, size, one tensor; the bytes follow the answer, or come by tag
     WIRE_MEMSET = 16,  // queue, offset, size, value, one tensor
     WIRE_COPY = 17,    // queue, two tensors: source and destination
@@ -61,6 +65,10 @@ enum wire_kind {
     WIRE_GROUP_LOST = 25, // object: a group that fails; no answer
     WIRE_KINDS = 26,
 };
+
+// `value` of WIRE_SET with its bytes in the message: nothing is answered unless it fails. What
+// other queues are sent later is done later.
+enum { WIRE_QUIET = 1 };
 
 enum wire_support {
     WIRE_SUPPORTED = 1,
