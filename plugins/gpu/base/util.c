@@ -30,6 +30,11 @@ const char *gpu_config(const char *name) {
     return value ? value : "";
 }
 
+bool gpu_is_set(const char *name) {
+    const char *value = gpu_config(name);
+    return value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
 bool gpu_has_word(const char *list, const char *word) {
     const size_t length = strlen(word);
     while (*list) {
