@@ -51,7 +51,7 @@ bool simt_supports_op(const struct ggml_tensor *node) {
     return ggml_op_is_empty(node->op) || find_row(node) != NULL;
 }
 
-static void fill_operand(struct gpu_operand *o, const struct ggml_tensor *t) {
+void simt_operand(struct gpu_operand *o, const struct ggml_tensor *t) {
     memset(o, 0, sizeof(*o));
     if (!t) return;
     o->data = (unsigned long long)(uintptr_t)t->data;
@@ -67,9 +67,9 @@ bool simt_kernel_prepare(struct simt_work *l, const struct ggml_tensor *node) {
     if (!row) return false;
     memset(l->args.numbers, 0, sizeof(l->args.numbers));
     memset(l->args.reals, 0, sizeof(l->args.reals));
-    fill_operand(&l->args.operands[0], node);
+    simt_operand(&l->args.operands[0], node);
     for (int i = 1; i < GPU_MAX_OPERANDS; ++i)
-        fill_operand(&l->args.operands[i], node->src[i - 1]);
+        simt_operand(&l->args.operands[i], node->src[i - 1]);
     memcpy(l->args.params, node->op_params, sizeof(l->args.params));
     l->kernel = row->kernel;
     l->grid[0] = 0;

@@ -4,6 +4,7 @@
 #define GPU_SIMT_KERNELS_H
 
 #include "ggml-impl.h"
+#include "gpu/graph/fuse.h"
 #include "kernels/args.h"
 
 enum simt_kernel {
@@ -26,5 +27,19 @@ struct simt_work {
 bool simt_supports_op(const struct ggml_tensor *node);
 // Fills the launch for a node; false: it isn't computed. [any-thread]
 bool simt_kernel_prepare(struct simt_work *out_launch, const struct ggml_tensor *node);
+// Fills the launch for nodes that one kernel computes; false: none does. [any-thread]
+bool simt_fuse_prepare(struct simt_work *out_launch, const struct gpu_fused *fused);
+
+// What kernel_combine does: elements [begin, end) of the operands of the bits `terms` are added up
+// in order, or the largest is found, and written to those of the bits `results`.
+struct simt_combine {
+    int64_t begin, end;
+    unsigned terms, results;
+    enum { SIMT_COMBINE_SUM, SIMT_COMBINE_MAX } function;
+};
+// Fills the launch for GPU_MAX_OPERANDS operands, of which some may be NULL; the others are packed
+// and of one number of elements, F32, F16 or BF16. [any-thread]
+void simt_prepare_combine(struct simt_work *out_launch, const struct ggml_tensor *const *operands,
+                          const struct simt_combine *combine);
 
 #endif

@@ -53,6 +53,8 @@ SIMT_ACCEPTS(repeat_back)
 SIMT_ACCEPTS(opt_step)
 #undef SIMT_ACCEPTS
 
+// What kernels are told of a tensor; NULL: there is none.
+void simt_operand(struct gpu_operand *out_operand, const struct ggml_tensor *tensor);
 // n threads in all; n blocks for rows of `length` elements.
 void simt_launch_threads(struct simt_work *l, int64_t n);
 void simt_launch_row_blocks(struct simt_work *l, int64_t n, int64_t length);

@@ -3,6 +3,7 @@
 #include "attention.cpp"
 #include "copy.cpp"
 #include "elementwise.cpp"
+#include "fused.cpp"
 #include "mul_mat.cpp"
 #include "reduce.cpp"
 #include "rope.cpp"
