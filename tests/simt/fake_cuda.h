@@ -3,6 +3,8 @@
 #ifndef SIMT_FAKE_CUDA_H
 #define SIMT_FAKE_CUDA_H
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -14,6 +16,15 @@ void fake_cuda_fail(long n, int error);
 const char *fake_cuda_failed(void);
 // Objects that were made and not freed: memory, streams, events, modules, retained contexts.
 long fake_cuda_live(void);
+// How often a function of the driver was called, by its symbol.
+long fake_cuda_calls(const char *name);
+// In which order nodes of graphs run, of those that their edges permit. 0: the last one that may.
+void fake_cuda_set_seed(unsigned long seed);
+// Leaves out the edge after `n` further ones of graphs that are made from now on; below 0: none. It
+// is how tests plant a missing edge.
+void fake_cuda_drop_edge(long n);
+// Whether one was left out since.
+bool fake_cuda_dropped(void);
 // What an emulated kernel did wrong last, or "".
 const char *fake_cuda_message(void);
 

@@ -102,6 +102,53 @@ static void test_missing_wait(void **state) {
     stop(&r);
 }
 
+// The sum of x into y and, by another node, of that alone into z; `edges`: the second one waits.
+static float graph_sum(struct run *r, int edges) {
+    CUdeviceptr z;
+    CUgraph graph;
+    CUgraphNode nodes[2];
+    CUgraphExec exec;
+    float out = -1.0f;
+    assert_int_equal(cuMemAlloc_v2(&z, sizeof(out)), CUDA_SUCCESS);
+    struct sum_args args[2] = {{r->x, r->y, N}, {r->y, z, 1}};
+    assert_int_equal(cuMemcpyHtoDAsync_v2(r->x, r->in, sizeof(r->in), r->streams[0]), CUDA_SUCCESS);
+    assert_int_equal(cuMemsetD8Async(r->y, 0xff, sizeof(r->out), r->streams[0]), CUDA_SUCCESS);
+    assert_int_equal(cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+    for (int i = 0; i < 2; ++i) {
+        void *params[] = {&args[i]};
+        const CUDA_KERNEL_NODE_PARAMS p = {r->function, 1, 1, 1, 64, 1, 1, 0, params, NULL};
+        assert_int_equal(cuGraphAddKernelNode(&nodes[i], graph, nodes, i ? (size_t)edges : 0, &p),
+                         CUDA_SUCCESS);
+    }
+    assert_int_equal(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
+    assert_int_equal(cuGraphLaunch(exec, r->streams[0]), CUDA_SUCCESS);
+    // What is queued already stays as it was.
+    args[0].n = 1;
+    void *params[] = {&args[0]};
+    const CUDA_KERNEL_NODE_PARAMS p = {r->function, 1, 1, 1, 64, 1, 1, 0, params, NULL};
+    assert_int_equal(cuGraphExecKernelNodeSetParams(exec, nodes[0], &p), CUDA_SUCCESS);
+    assert_int_equal(cuMemcpyDtoHAsync_v2(&out, z, sizeof(out), r->streams[0]), CUDA_SUCCESS);
+    assert_int_equal(cuStreamSynchronize(r->streams[0]), CUDA_SUCCESS);
+    assert_int_equal(cuGraphExecDestroy(exec), CUDA_SUCCESS);
+    assert_int_equal(cuGraphDestroy(graph), CUDA_SUCCESS);
+    assert_int_equal(cuMemFree_v2(z), CUDA_SUCCESS);
+    return out;
+}
+
+static void test_graphs(void **state) {
+    struct run r = {0};
+    (void)state;
+    assert_int_equal(start(&r), CUDA_SUCCESS);
+    for (unsigned long seed = 0; seed < 8; ++seed) {
+        fake_cuda_set_seed(seed);
+        assert_true(graph_sum(&r, 1) == (float)N);
+    }
+    fake_cuda_set_seed(0);
+    assert_true(isnan(graph_sum(&r, 0)));
+    stop(&r);
+    assert_int_equal(fake_cuda_live(), 0);
+}
+
 static void test_failures(void **state) {
     static const int errors[] = {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_LAUNCH_FAILED};
     (void)state;
@@ -145,9 +192,8 @@ static void test_misuse(void **state) {
 int main(void) {
     setenv("FAKE_CUDA_QUIET", "1", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late),
-        cmocka_unit_test(test_missing_wait),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_late),   cmocka_unit_test(test_missing_wait),
+        cmocka_unit_test(test_graphs), cmocka_unit_test(test_failures),
         cmocka_unit_test(test_misuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

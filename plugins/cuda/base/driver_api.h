@@ -16,9 +16,23 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct {
     char bytes[16];
 } CUuuid;
+
+// A launch as a node of a graph: the first version of the struct, which drivers of all versions
+// take by the symbols without a suffix.
+typedef struct {
+    CUfunction func;
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    void **kernelParams; // copied by the call
+    void **extra;
+} CUDA_KERNEL_NODE_PARAMS;
 
 // Results that are told apart; every other one is a failure with its name (cuGetErrorName).
 enum {
@@ -30,9 +44,17 @@ enum {
     CUDA_ERROR_INVALID_IMAGE = 200,
     CUDA_ERROR_INVALID_CONTEXT = 201,
     CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+    CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
+    CUDA_ERROR_JIT_COMPILER_NOT_FOUND = 221,
+    CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
+    CUDA_ERROR_JIT_COMPILATION_DISABLED = 223,
     CUDA_ERROR_INVALID_HANDLE = 400,
     CUDA_ERROR_NOT_FOUND = 500,
-    CUDA_ERROR_ILLEGAL_ADDRESS = 700, // from here on the context is lost
+    CUDA_ERROR_NOT_READY = 600,
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700, // from here on the context is lost, but for
+    CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
+    CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
+    CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
     CUDA_ERROR_LAUNCH_FAILED = 719,
 };
 // Attributes of a device, all known before a context is made.
@@ -41,7 +63,10 @@ enum {
     CU_DEVICE_ATTRIBUTE_INTEGRATED = 18,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+    CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED = 99,
 };
+// Of a pair of devices: whether atomic operations reach the other's memory, as over NVLink.
+enum { CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED = 3 };
 enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2 };
 
 // Symbols with a suffix (_v2) are what cuda.h's macros make of the plain names: the plain symbols
@@ -86,6 +111,7 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2 };
                 (CUstream stream, CUevent event, unsigned flags))                                  \
     CU_FUNCTION(cuEventCreate, cuEventCreate, (CUevent * out_event, unsigned flags))               \
     CU_FUNCTION(cuEventRecord, cuEventRecord, (CUevent event, CUstream stream))                    \
+    CU_FUNCTION(cuEventQuery, cuEventQuery, (CUevent event))                                       \
     CU_FUNCTION(cuEventSynchronize, cuEventSynchronize, (CUevent event))                           \
     CU_FUNCTION(cuEventDestroy, cuEventDestroy_v2, (CUevent event))                                \
     CU_FUNCTION(cuModuleLoadData, cuModuleLoadData, (CUmodule * out_module, const void *image))    \
@@ -95,7 +121,34 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2 };
     CU_FUNCTION(cuLaunchKernel, cuLaunchKernel,                                                    \
                 (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,           \
                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,      \
-                 CUstream stream, void **params, void **extra))
+                 CUstream stream, void **params, void **extra))                                    \
+    CU_FUNCTION(cuGraphCreate, cuGraphCreate, (CUgraph * out_graph, unsigned flags))               \
+    CU_FUNCTION(cuGraphDestroy, cuGraphDestroy, (CUgraph graph))                                   \
+    CU_FUNCTION(cuGraphAddKernelNode, cuGraphAddKernelNode,                                        \
+                (CUgraphNode * out_node, CUgraph graph, const CUgraphNode *before,                 \
+                 size_t n_before, const CUDA_KERNEL_NODE_PARAMS *params))                          \
+    CU_FUNCTION(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode,                              \
+                (CUgraphNode * out_node, CUgraph graph, const CUgraphNode *before,                 \
+                 size_t n_before, CUevent event))                                                  \
+    CU_FUNCTION(cuGraphInstantiate, cuGraphInstantiateWithFlags,                                   \
+                (CUgraphExec * out_exec, CUgraph graph, unsigned long long flags))                 \
+    CU_FUNCTION(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams,                    \
+                (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params))       \
+    CU_FUNCTION(cuGraphLaunch, cuGraphLaunch, (CUgraphExec exec, CUstream stream))                 \
+    CU_FUNCTION(cuGraphExecDestroy, cuGraphExecDestroy, (CUgraphExec exec))                        \
+    CU_FUNCTION(cuEventElapsedTime, cuEventElapsedTime,                                            \
+                (float *out_milliseconds, CUevent begin, CUevent end))                             \
+    CU_FUNCTION(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer,                                      \
+                (int *out_can, CUdevice device, CUdevice peer))                                    \
+    CU_FUNCTION(cuDeviceGetP2PAttribute, cuDeviceGetP2PAttribute,                                  \
+                (int *out_value, int attribute, CUdevice device, CUdevice peer))                   \
+    CU_FUNCTION(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags))    \
+    CU_FUNCTION(cuMemcpyPeerAsync, cuMemcpyPeerAsync,                                              \
+                (CUdeviceptr to, CUcontext context_to, CUdeviceptr from, CUcontext context_from,   \
+                 size_t size, CUstream stream))                                                    \
+    CU_FUNCTION(cuMemHostRegister, cuMemHostRegister_v2,                                           \
+                (void *pointer, size_t size, unsigned flags))                                      \
+    CU_FUNCTION(cuMemHostUnregister, cuMemHostUnregister, (void *pointer))
 
 // Filled once before any thread can use it, constant afterwards: reading needs no lock.
 struct cu_api {
