@@ -72,6 +72,18 @@ GGML_ENV_ROW(GGML_VULKAN_DEBUG, "none",
              "Comma-separated list: staging: the Vulkan plugin copies through staging memory even "
              "where it could reach the device's; record: logs every graph that is recorded; gpu: "
              "chooses kernels on drivers that compute on the CPU as for a GPU.")
+GGML_ENV_ROW(GGML_CUDA_DISABLE_GRAPHS, "0",
+             "1: the CUDA plugin queues the launches of a graph one by one, in order, instead of as "
+             "a graph of the driver's in which independent ones overlap.")
+GGML_ENV_ROW(GGML_CUDA_DISABLE_FUSION, "none",
+             "Comma-separated list of what the CUDA plugin computes node by node, although one "
+             "launch could do it: norm, add_chain, mask; 1: everything.")
+GGML_ENV_ROW(GGML_CUDA_DISABLE_REORDER, "0",
+             "1: the CUDA plugin computes the nodes of a graph in the order in which they come, though "
+             "another one would need fewer launches and waits.")
+GGML_ENV_ROW(GGML_CUDA_P2P, "links",
+             "1: kernels of the CUDA plugin reach the memory of all other devices that the driver says "
+             "they can; 0: of none; not set: of those with a link of their own (NVLink).")
 GGML_ENV_ROW(GGML_MPI_NODES, "every other process of the job",
              "How many ggml-node the MPI plugin waits for at start; docs/mpi.md says when to set it.")
 GGML_ENV_ROW(GGML_MPI_START_SECONDS, "30", "How long the MPI plugin waits for them.")

@@ -2,42 +2,15 @@
 // The CUDA plugin on the fake driver: devices, streams, events and buffers together; each call of
 // the driver failing in turn; children of the process; what CUDA_VISIBLE_DEVICES leaves.
 #define _GNU_SOURCE
-// clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ggml-alloc.h"
-#include "ggml-host.h"
+#include "cuda_test.h"
 
 enum { N = 96, OUT_OF_MEMORY = 2, LAUNCH_FAILED = 719 };
-
-static void (*driver_fail)(long n, int error);
-static const char *(*driver_failed)(void);
-static long (*driver_live)(void);
-
-static ggml_backend_reg_t load(void) {
-    ggml_backend_reg_t reg = NULL;
-    return ggml_plugin_load(CUDA_PLUGIN, &reg) == GGML_HOST_OK ? reg : NULL;
-}
-
-static void find_driver(void) {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!library) fail_msg("%s", dlerror());
-    *(void **)&driver_fail = dlsym(library, "fake_cuda_fail");
-    *(void **)&driver_failed = dlsym(library, "fake_cuda_failed");
-    *(void **)&driver_live = dlsym(library, "fake_cuda_live");
-    assert_non_null(driver_fail);
-}
 
 // --- what is computed ----------------------------------------------------------------------------
 
@@ -98,7 +71,7 @@ static void end(struct work *w) {
 static void test_devices(void **state) {
     static struct work work;
     (void)state;
-    ggml_backend_reg_t reg = load();
+    ggml_backend_reg_t reg = cuda_load();
     assert_non_null(reg);
     assert_int_equal(ggml_backend_reg_dev_count(reg), 2);
     for (size_t i = 0; i < 2; ++i) {
@@ -115,7 +88,7 @@ static void test_devices(void **state) {
         if (!right) fail_msg("wrong results on device %d: %s", (int)i, ggml_last_error());
     }
     assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
-    assert_int_equal(driver_live(), 0);
+    assert_int_equal(driver.live(), 0);
 }
 
 // Wherever a call fails, it is told, nothing is left, and the plugin works when it is loaded again.
@@ -126,21 +99,21 @@ static void test_faults(void **state) {
     for (int e = 0; e < 2; ++e) {
         int n_failed = 0;
         for (long n = 0;; ++n) {
-            driver_fail(n, errors[e]);
+            driver.fail_after(n, errors[e]);
             ggml_clear_error();
-            ggml_backend_reg_t reg = load();
+            ggml_backend_reg_t reg = cuda_load();
             const bool right = reg && ggml_backend_reg_dev_count(reg) == 2 &&
                                compute(&work, ggml_backend_reg_dev_get(reg, 0));
             const bool told = ggml_last_status() != GGML_HOST_OK;
-            const char *failed = driver_failed();
+            const char *failed = driver.failed();
             char where[64];
             snprintf(where, sizeof(where), "%s", failed ? failed : "");
-            if (!failed) driver_fail(-1, 0); // nor does any that frees
+            if (!failed) driver.fail_after(-1, 0); // nor does any that frees
             end(&work);
             if (reg) assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
-            if (driver_live() != 0)
-                fail_msg("%ld objects left after a failure of %s", driver_live(), where);
-            driver_fail(-1, 0);
+            if (driver.live() != 0)
+                fail_msg("%ld objects left after a failure of %s", driver.live(), where);
+            driver.fail_after(-1, 0);
             if (!failed) {
                 assert_true(right);
                 break;
@@ -158,7 +131,7 @@ static void test_faults(void **state) {
 static void test_child(void **state) {
     static struct work work;
     (void)state;
-    ggml_backend_reg_t reg = load();
+    ggml_backend_reg_t reg = cuda_load();
     assert_non_null(reg);
     ggml_backend_dev_t device = ggml_backend_reg_dev_get(reg, 0);
     assert_true(compute(&work, device));
@@ -175,7 +148,7 @@ static void test_child(void **state) {
     assert_int_equal(WEXITSTATUS(status), 0);
     end(&work);
     assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
-    assert_int_equal(driver_live(), 0);
+    assert_int_equal(driver.live(), 0);
 }
 
 // --- in children, before the driver starts here --------------------------------------------------
@@ -186,7 +159,7 @@ static int count_with(const char *name, const char *value) {
     const pid_t child = fork();
     if (child == 0) {
         setenv(name, value, 1);
-        ggml_backend_reg_t reg = load();
+        ggml_backend_reg_t reg = cuda_load();
         _exit(reg                                         ? (int)ggml_backend_reg_dev_count(reg)
               : ggml_last_status() == GGML_HOST_NO_DEVICE ? 100
                                                           : 101);
@@ -210,7 +183,7 @@ static void test_visible(void **state) {
 
 static void test_no_driver(void **state) {
     (void)state;
-    assert_null(load());
+    assert_null(cuda_load());
     assert_int_equal(ggml_last_status(), GGML_HOST_NO_DEVICE);
     assert_non_null(strstr(ggml_last_error(), "no CUDA driver"));
 }
@@ -226,6 +199,6 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "no-driver") == 0)
         return cmocka_run_group_tests(without, NULL, NULL);
     setenv("FAKE_CUDA_DEVICES", "2", 1);
-    find_driver();
+    cuda_find_driver();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

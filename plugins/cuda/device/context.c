@@ -7,6 +7,7 @@
 
 #include "device/image.h"
 #include "device/loader.h"
+#include "device/peer.h"
 
 // Errors from 700 to 799 are the ones after which the driver refuses all work of the context.
 static enum ggml_host_status status_of(CUresult result) {
@@ -82,7 +83,10 @@ struct cuda_context *cuda_context_new(CUdevice device) {
         status = load(context);
         cuda_context_leave();
     }
-    if (status == GGML_HOST_OK) return context;
+    if (status == GGML_HOST_OK) {
+        cuda_peers_add(context);
+        return context;
+    }
     cuda_context_free(context);
     return NULL;
 }
@@ -91,6 +95,7 @@ struct cuda_context *cuda_context_new(CUdevice device) {
 void cuda_context_free(struct cuda_context *context) {
     const struct cu_api *api = cuda_api();
     if (!context) return;
+    cuda_peers_remove(context);
     const bool here = cuda_in_owner();
     if (here && context->handle && api->cuCtxPushCurrent(context->handle) == CUDA_SUCCESS) {
         if (context->transfers) api->cuStreamDestroy(context->transfers);

@@ -18,6 +18,7 @@ struct cuda_context {
     CUstream transfers;    // of the blocking entries of buffers
     pthread_mutex_t mutex; // of that stream
     atomic_bool lost;
+    atomic_uint reaches; // bits of the devices whose memory kernels reach besides their own
     CUfunction functions[SIMT_KERNEL_COUNT];
 };
 

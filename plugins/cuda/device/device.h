@@ -25,5 +25,7 @@ struct cuda_context *cuda_device_context(struct cuda_device *device);
 // Finds the devices. NULL after set_error. [init]
 ggml_backend_reg_t cuda_reg_start(void);
 void cuda_reg_stop(void);
+// What cuda_reg_start() returns. [any-thread]
+ggml_backend_reg_t cuda_reg(void);
 
 #endif

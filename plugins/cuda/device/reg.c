@@ -109,6 +109,10 @@ static const struct ggml_backend_table reg_table = {
 
 static struct ggml_backend_reg reg_object = {.table = &reg_table, .context = &registry};
 
+ggml_backend_reg_t cuda_reg(void) {
+    return &reg_object;
+}
+
 ggml_backend_reg_t cuda_reg_start(void) {
     if (devices) return &reg_object; // for another host
     owner = getpid();

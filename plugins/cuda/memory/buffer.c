@@ -43,11 +43,19 @@ struct cuda_buffer *cuda_buffer_of(const struct ggml_tensor *tensor) {
     return owner && owner->table->free == device_free ? owner->context : NULL;
 }
 
+CUresult cuda_copy(CUdeviceptr to, const struct cuda_context *context_to, CUdeviceptr from,
+                   const struct cuda_context *context_from, size_t size, CUstream stream) {
+    const struct cu_api *api = cuda_api();
+    if (context_to == context_from) return api->cuMemcpyDtoDAsync(to, from, size, stream);
+    return api->cuMemcpyPeerAsync(to, context_to->handle, from, context_from->handle, size, stream);
+}
+
 // One blocking transfer: the stream is the context's own and idle between calls.
 // Strides are bytes between the beginnings of pieces; FILL and COPY have one piece.
 struct transfer {
     enum { SET, GET, FILL, COPY } kind;
     CUdeviceptr to, from;
+    const struct cuda_context *context_to, *context_from; // of COPY
     void *host;
     size_t size, n, stride_device, stride_host;
     uint8_t value;
@@ -63,7 +71,7 @@ static CUresult queue_piece(const struct transfer *t, size_t i, CUstream stream)
     case SET: return api->cuMemcpyHtoDAsync(t->to + at, host, t->size, stream);
     case GET: return api->cuMemcpyDtoHAsync(host, t->from + at, t->size, stream);
     case FILL: return api->cuMemsetD8Async(t->to + at, t->value, t->size, stream);
-    default: return api->cuMemcpyDtoDAsync(t->to + at, t->from + at, t->size, stream);
+    default: return cuda_copy(t->to, t->context_to, t->from, t->context_from, t->size, stream);
     }
 }
 
@@ -122,20 +130,21 @@ static int32_t device_get_2d(ggml_backend_buffer_t handle, const struct ggml_ten
     return run_transfer(((struct cuda_buffer *)handle->context)->context, &t);
 }
 
-// Within one context. The core goes through the host otherwise, as it does where the ranges
-// overlap: cuMemcpyDtoD leaves the order of its reads and writes open.
+// Also from another device. The core goes through the host where the ranges overlap: cuMemcpyDtoD
+// leaves the order of its reads and writes open.
 static int32_t device_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
     struct cuda_buffer *buffer = handle->context;
     const struct cuda_buffer *from = cuda_buffer_of(src);
+    if (!from) return GGML_HOST_UNSUPPORTED;
     const struct transfer t = {.kind = COPY,
                                .to = address(dst, 0),
                                .from = address(src, 0),
+                               .context_to = buffer->context,
+                               .context_from = from->context,
                                .size = ggml_nbytes(dst),
                                .n = 1};
-    // What overlaps, or is another device's, goes through the host.
-    if (!from || from->context != buffer->context ||
-        (t.from < t.to + t.size && t.to < t.from + t.size))
+    if (from->context == buffer->context && t.from < t.to + t.size && t.to < t.from + t.size)
         return GGML_HOST_UNSUPPORTED;
     return run_transfer(buffer->context, &t);
 }
@@ -212,7 +221,9 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                         size);
     struct cuda_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
     if (!buffer) return GGML_HOST_OUT_OF_MEMORY;
-    *buffer = (struct cuda_buffer){.context = context, .size = size};
+    static atomic_uint_fast64_t n_buffers;
+    *buffer = (struct cuda_buffer){
+        .context = context, .size = size, .id = atomic_fetch_add(&n_buffers, 1) + 1};
     const enum ggml_host_status status = allocate(buffer, host);
     if (status != GGML_HOST_OK) {
         ggml_aligned_free(buffer, sizeof(*buffer));

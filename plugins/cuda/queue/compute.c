@@ -1,54 +1,177 @@
 // SPDX-License-Identifier: MIT
-// Graphs: a kernel per node, in order.
+// Graphs: put in order, found among the recordings, or recorded, and queued.
 #include "device/loader.h"
+#include "gpu/graph/reorder.h"
 #include "memory/buffer.h"
 #include "queue/stream.h"
 
-// Kernels that read the host's memory would end the context.
-// Checked for each launch: a wrong address is an error that ends the context for the whole process,
-// the application's own work on this device included.
-static bool operands_are_here(const struct cuda_stream *stream, const struct ggml_tensor *node) {
-    const struct cuda_buffer *buffer = cuda_buffer_of(node);
-    if (!buffer || buffer->context != stream->context) return false;
-    for (int i = 0; i < GGML_MAX_SRC; ++i) {
-        if (!node->src[i]) continue;
-        buffer = cuda_buffer_of(node->src[i]);
-        if (!buffer || buffer->context != stream->context) return false;
+static bool is_current(const struct cuda_stream *stream, const struct cuda_recording *recording) {
+    return (recording->times != NULL) == cuda_profile_is_on(&stream->profile);
+}
+
+// Of a graph in which nothing has changed, addresses included: none of its nodes is looked at.
+// Linear searches: at most CUDA_MAX_RECORDINGS, and a hash or a number is compared first.
+static struct cuda_recording *find_by_uid(const struct cuda_stream *stream, uint64_t uid) {
+    for (int i = 0; i < stream->n_recordings && uid != 0; ++i) {
+        struct cuda_recording *recording = stream->recordings[i];
+        if (recording->uid == uid && is_current(stream, recording)) return recording;
     }
-    return true;
+    return NULL;
 }
 
-static enum ggml_host_status launch(struct cuda_stream *stream, const struct ggml_tensor *node) {
-    struct simt_work launch;
-    void *params[] = {&launch.args};
-    if (!simt_kernel_prepare(&launch, node))
-        return gpu_fail(GGML_HOST_UNSUPPORTED, "cuda: '%.*s' can't be computed: %s", GGML_MAX_NAME,
-                        node->name, ggml_op_name(node->op));
-    if (launch.grid[0] == 0) return GGML_HOST_OK;
-    if (!operands_are_here(stream, node))
-        return gpu_fail(GGML_HOST_INVALID_ARGUMENT,
-                        "cuda: '%.*s' or a source of it does not lie in memory of this device",
-                        GGML_MAX_NAME, node->name);
-    // Arguments are copied by the call, so that they may lie on the stack; it returns before the
-    // kernel runs.
-    const CUresult result = cuda_api()->cuLaunchKernel(
-        stream->context->functions[launch.kernel], launch.grid[0], launch.grid[1], launch.grid[2],
-        launch.threads, 1, 1, 0, stream->handle, params, NULL);
-    return cuda_context_check(stream->context, result, simt_kernel_names[launch.kernel]);
+// A recording of a graph of the same structure whose tensors lie at the same places, or NULL.
+static struct cuda_recording *find_by_places(const struct cuda_stream *stream) {
+    for (int i = 0; i < stream->n_recordings && stream->places.n > 0; ++i) {
+        struct cuda_recording *recording = stream->recordings[i];
+        if (gpu_graph_key_equal(&recording->places, &stream->places) &&
+            is_current(stream, recording))
+            return recording;
+    }
+    return NULL;
 }
 
-// One launch per node, in the order of the graph: the stream keeps it, so that no dependence has to
-// be known. Fusions and the order of plugins/gpu are not used yet. After a failure what was queued
-// before goes on; the core synchronises before it frees anything.
+// A recording with the same nodes, parameters and places, or NULL.
+static struct cuda_recording *find_by_key(const struct cuda_stream *stream) {
+    for (int i = 0; i < stream->n_recordings; ++i) {
+        struct cuda_recording *recording = stream->recordings[i];
+        if (gpu_graph_key_equal(&recording->key, &stream->key) && is_current(stream, recording))
+            return recording;
+    }
+    return NULL;
+}
+
+static void drop(struct cuda_stream *stream, int i) {
+    cuda_recording_free(stream->recordings[i]);
+    stream->recordings[i] = stream->recordings[--stream->n_recordings];
+}
+
+// Least recently used. The driver lets a launch that is under way end; times are read before.
+static void drop_oldest(struct cuda_stream *stream) {
+    int oldest = 0;
+    for (int i = 1; i < stream->n_recordings; ++i) {
+        if (stream->recordings[i]->last_use < stream->recordings[oldest]->last_use) oldest = i;
+    }
+    const struct cuda_times *times = stream->recordings[oldest]->times;
+    if (times && times->pending) {
+        cuda_api()->cuEventSynchronize(times->events[times->n]);
+        cuda_profile_collect(stream);
+    }
+    drop(stream, oldest);
+}
+
+// The older of those of the plan's shape, if there are enough of them; *out_i is -1 otherwise. It
+// is that of the plan then.
+static enum ggml_host_status change_one(struct cuda_stream *stream,
+                                        const struct cuda_recipe *recipe, int *out_i) {
+    int n_alike = 0, oldest = -1;
+    *out_i = -1;
+    if (recipe->one_by_one || recipe->has_times) return GGML_HOST_OK;
+    const uint64_t shape = cuda_plan_shape(recipe->plan);
+    for (int i = 0; i < stream->n_recordings; ++i) {
+        const struct cuda_recording *r = stream->recordings[i];
+        if (!r->exec || r->times || r->shape != shape) continue;
+        ++n_alike;
+        if (oldest < 0 || r->last_use < stream->recordings[oldest]->last_use) oldest = i;
+    }
+    if (n_alike < CUDA_RECORDINGS_ALIKE) return GGML_HOST_OK;
+    bool fits;
+    const enum ggml_host_status status =
+        cuda_recording_update(stream->recordings[oldest], recipe, &fits);
+    if (status == GGML_HOST_OK && fits) *out_i = oldest;
+    if (status != GGML_HOST_OK && fits) drop(stream, oldest);
+    return status;
+}
+
+static enum ggml_host_status record(struct cuda_stream *stream,
+                                    struct cuda_recording **out_recording) {
+    const struct cuda_recipe recipe = {.context = stream->context,
+                                       .key = &stream->key,
+                                       .plan = &stream->plan,
+                                       .overlap = stream->overlap,
+                                       .one_by_one = stream->one_by_one,
+                                       .has_times = cuda_profile_is_on(&stream->profile)};
+    int changed;
+    enum ggml_host_status status = change_one(stream, &recipe, &changed);
+    if (status != GGML_HOST_OK) return status;
+    if (changed >= 0) {
+        *out_recording = stream->recordings[changed];
+        return GGML_HOST_OK;
+    }
+    if (stream->n_recordings == CUDA_MAX_RECORDINGS) drop_oldest(stream);
+    status = cuda_recording_new(&recipe, out_recording);
+    if (status == GGML_HOST_OK) stream->recordings[stream->n_recordings++] = *out_recording;
+    return status;
+}
+
+// Plans and records a graph. *out_recording stays NULL for one without launches, which is no
+// failure.
+static enum ggml_host_status make_recording(struct cuda_stream *stream,
+                                            const struct ggml_graph *graph,
+                                            struct cuda_recording **out_recording) {
+    *out_recording = NULL;
+    if (!stream->overlap) {
+        stream->overlap = ggml_aligned_malloc(sizeof(*stream->overlap));
+        if (!stream->overlap) return GGML_HOST_OUT_OF_MEMORY;
+    }
+    const enum ggml_status status = gpu_plan_graph(&stream->plan, graph);
+    if (status != GGML_STATUS_SUCCESS)
+        return status == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY : GGML_HOST_UNSUPPORTED;
+    return stream->plan.n_launches > 0 ? record(stream, out_recording) : GGML_HOST_OK;
+}
+
+static uint64_t buffer_id(const struct ggml_tensor *tensor) {
+    const struct cuda_buffer *buffer = cuda_buffer_of(tensor);
+    return buffer ? buffer->id : 0;
+}
+
+// A graph with the number of an earlier one is that; one of known structure is looked for by where
+// it lies alone, which is a fraction of the words. The structure may be new although the recording
+// is not, as after the host has met another graph.
+static enum ggml_host_status get_recording(struct cuda_stream *stream,
+                                           const struct ggml_graph *graph,
+                                           struct cuda_recording **out_recording) {
+    enum ggml_host_status status = GGML_HOST_OK;
+    *out_recording = find_by_uid(stream, graph->uid);
+    if (*out_recording) return status;
+    stream->places.n = 0;
+    if (graph->structure != 0 && !gpu_graph_key_make_places(&stream->places, graph, buffer_id))
+        return GGML_HOST_OUT_OF_MEMORY;
+    *out_recording = find_by_places(stream);
+    if (*out_recording) return status;
+    if (!gpu_graph_key_make(&stream->key, graph, buffer_id)) return GGML_HOST_OUT_OF_MEMORY;
+    *out_recording = find_by_key(stream);
+    if (!*out_recording) status = make_recording(stream, graph, out_recording);
+    if (status != GGML_HOST_OK || !*out_recording) return status;
+    // Without memory for a copy it is found by its key again.
+    if (stream->places.n > 0) gpu_graph_key_copy(&(*out_recording)->places, &stream->places);
+    (*out_recording)->uid = graph->uid;
+    return status;
+}
+
+// After a failure what was queued before goes on; the core synchronises before it frees anything.
+static enum ggml_host_status compute(struct cuda_stream *stream, const struct ggml_graph *graph) {
+    struct cuda_recording *recording;
+    enum ggml_host_status status = get_recording(stream, graph, &recording);
+    if (status != GGML_HOST_OK || !recording) return status;
+    status = cuda_profile_submit(stream, recording);
+    if (status != GGML_HOST_OK) return status;
+    recording->last_use = ++stream->n_graphs;
+    status = cuda_recording_queue(recording, stream->handle);
+    if (status == GGML_HOST_OK && recording->times) recording->times->pending = recording->n > 0;
+    return status;
+}
+
 int32_t cuda_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct cuda_stream *stream = backend->context;
     enum ggml_host_status status = cuda_context_enter(stream->context);
     if (status != GGML_HOST_OK) return status;
-    for (int i = 0; i < graph->n_nodes && status == GGML_HOST_OK; ++i) {
-        const struct ggml_tensor *node = graph->nodes[i];
-        if (ggml_op_is_empty(node->op) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE)) continue;
-        status = launch(stream, node);
-    }
+    status = compute(stream, graph);
     cuda_context_leave();
     return status;
+}
+
+int32_t cuda_stream_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
+    struct cuda_stream *stream = backend->context;
+    if (!stream->keeps_order) gpu_reorder(graph, &stream->plan);
+    return GGML_HOST_OK;
 }

@@ -24,8 +24,16 @@ static void stream_free(ggml_backend_t backend) {
             api->cuStreamDestroy(stream->handle);
         }
         if (stream->mark) api->cuEventDestroy(stream->mark);
+        for (int i = 0; i < stream->n_recordings; ++i)
+            cuda_recording_free(stream->recordings[i]);
+        cuda_profile_drop(stream);
         cuda_context_leave();
     }
+    gpu_plan_free(&stream->plan);
+    gpu_graph_key_free(&stream->key);
+    gpu_graph_key_free(&stream->places);
+    gpu_slices_close(&stream->profile.slices);
+    ggml_aligned_free(stream->overlap, sizeof(*stream->overlap));
     ggml_aligned_free(stream, sizeof(*stream));
 }
 
@@ -35,6 +43,7 @@ static int32_t stream_synchronize(ggml_backend_t backend) {
     if (status != GGML_HOST_OK) return status;
     status = cuda_context_check(stream->context, cuda_api()->cuStreamSynchronize(stream->handle),
                                 "work that was queued");
+    cuda_profile_collect(stream);
     cuda_context_leave();
     return status;
 }
@@ -80,36 +89,47 @@ static int32_t stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *t
                         stride_data);
 }
 
-// What `stream` queues from now on comes after what `other` has queued.
 // An event may be recorded again while others wait for its earlier state: a wait takes the state of
 // the moment at which it is queued. So one event per stream is enough, and none is made here.
-static CUresult follow(struct cuda_stream *stream, struct cuda_stream *other) {
-    const struct cu_api *api = cuda_api();
-    const CUresult result = api->cuEventRecord(other->mark, other->handle);
-    return result == CUDA_SUCCESS ? api->cuStreamWaitEvent(stream->handle, other->mark, 0) : result;
+enum ggml_host_status cuda_stream_mark(struct cuda_stream *stream) {
+    enum ggml_host_status status = cuda_context_enter(stream->context);
+    if (status != GGML_HOST_OK) return status;
+    status = cuda_context_check(
+        stream->context, cuda_api()->cuEventRecord(stream->mark, stream->handle), "cuEventRecord");
+    cuda_context_leave();
+    return status;
+}
+
+// What `stream` queues from now on comes after what `other`, perhaps of another device, has queued.
+static enum ggml_host_status follow(struct cuda_stream *stream, struct cuda_stream *other) {
+    enum ggml_host_status status = cuda_stream_mark(other);
+    if (status == GGML_HOST_OK) status = cuda_context_enter(stream->context);
+    if (status != GGML_HOST_OK) return status;
+    status = cuda_context_check(stream->context,
+                                cuda_api()->cuStreamWaitEvent(stream->handle, other->mark, 0),
+                                "cuStreamWaitEvent");
+    cuda_context_leave();
+    return status;
 }
 
 // The copy is work of both streams: it comes after what either has queued and before what either
 // queues later.
-// Only for streams of one context: with peers the driver would need access enabled first.
 static int32_t stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                            const struct ggml_tensor *src, struct ggml_tensor *dst) {
     struct cuda_stream *from = cuda_stream_of(backend_src), *to = cuda_stream_of(backend_dst);
     const struct cuda_buffer *a = cuda_buffer_of(src), *b = cuda_buffer_of(dst);
-    if (!from || !to || from->context != to->context || !a || !b || a->context != to->context ||
-        b->context != to->context)
+    if (!from || !to || !a || !b || a->context != from->context || b->context != to->context)
         return GGML_HOST_UNSUPPORTED;
     const CUdeviceptr x = (CUdeviceptr)(uintptr_t)src->data, y = (CUdeviceptr)(uintptr_t)dst->data;
     const size_t size = ggml_nbytes(dst);
-    if (x < y + size && y < x + size) return GGML_HOST_UNSUPPORTED;
-    enum ggml_host_status status = cuda_context_enter(to->context);
+    if (a->context == b->context && x < y + size && y < x + size) return GGML_HOST_UNSUPPORTED;
+    enum ggml_host_status status = from == to ? GGML_HOST_OK : follow(to, from);
+    if (status == GGML_HOST_OK) status = cuda_context_enter(to->context);
     if (status != GGML_HOST_OK) return status;
-    CUresult result = from == to ? CUDA_SUCCESS : follow(to, from);
-    if (result == CUDA_SUCCESS) result = cuda_api()->cuMemcpyDtoDAsync(y, x, size, to->handle);
-    if (result == CUDA_SUCCESS && from != to) result = follow(from, to);
-    status = cuda_context_check(to->context, result, "a copy");
+    status = cuda_context_check(
+        to->context, cuda_copy(y, to->context, x, from->context, size, to->handle), "a copy");
     cuda_context_leave();
-    return status;
+    return status == GGML_HOST_OK && from != to ? (int32_t)follow(from, to) : (int32_t)status;
 }
 
 // --- making --------------------------------------------------------------------------------------
@@ -129,6 +149,7 @@ static const struct ggml_stream_table stream_table = {
     .graph_compute = cuda_stream_compute,
     .event_record = cuda_event_record,
     .event_wait = cuda_event_wait,
+    .graph_optimize = cuda_stream_optimize,
 };
 
 struct cuda_stream *cuda_stream_of(ggml_backend_t backend) {
@@ -151,6 +172,9 @@ int32_t cuda_stream_new(struct cuda_device *device, ggml_backend_t *out_stream) 
     memset(stream, 0, sizeof(*stream));
     stream->device = device;
     stream->context = context;
+    stream->one_by_one = gpu_is_set("GGML_CUDA_DISABLE_GRAPHS");
+    stream->keeps_order = gpu_is_set("GGML_CUDA_DISABLE_REORDER");
+    cuda_plan_init(&stream->plan);
     stream->backend = (struct ggml_backend){
         .table = &stream_table, .device = &device->base.base, .context = stream};
     status = cuda_context_check(

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// What CUDA adds to plans: launches of the shared kernels, with the memory that they use.
+#include "queue/plan.h"
+
+#include "gpu/base/util.h"
+
+static void use(struct cuda_launch *l, const struct ggml_tensor *tensor, bool writes) {
+    int k = 0;
+    while (k < l->n_tensors && l->tensors[k] != tensor)
+        ++k;
+    GGML_ASSERT(k < GPU_MAX_TOUCHES);
+    l->tensors[k] = tensor;
+    l->writes |= (uint32_t)writes << k;
+    if (k == l->n_tensors) l->n_tensors++;
+}
+
+// Whether the operation also writes to a source: the optimiser's to its momenta.
+static bool writes_source(const struct ggml_tensor *node, int s) {
+    return node->op == GGML_OP_OPT_STEP_ADAMW && (s == 0 || s == 2 || s == 3);
+}
+
+static bool planner_add(struct gpu_plan *plan, const struct ggml_tensor *node) {
+    struct cuda_launch *l = gpu_plan_append(plan);
+    if (!l || !simt_kernel_prepare(&l->work, node)) return false;
+    use(l, node, true);
+    for (int s = 0; s < GGML_MAX_SRC; ++s) {
+        if (node->src[s]) use(l, node->src[s], writes_source(node, s));
+    }
+    return true;
+}
+
+static bool is_inside(const struct gpu_fused *fused, const struct ggml_tensor *tensor) {
+    for (int k = 0; k < fused->n; ++k) {
+        if (fused->nodes[k] == tensor) return true;
+    }
+    return false;
+}
+
+// What lies between the nodes is never written, so that it counts for no order.
+static bool planner_fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
+    struct cuda_launch *l = gpu_plan_append(plan);
+    if (!l || !simt_fuse_prepare(&l->work, fused)) return false;
+    use(l, fused->dst, true);
+    for (int k = 0; k < fused->n; ++k) {
+        for (int s = 0; s < GGML_MAX_SRC; ++s) {
+            const struct ggml_tensor *source = fused->nodes[k]->src[s];
+            if (source && !is_inside(fused, source)) use(l, source, false);
+        }
+    }
+    return true;
+}
+
+static const struct gpu_planner planner = {
+    .name = "CUDA",
+    .launch_bytes = sizeof(struct cuda_launch),
+    .add = planner_add,
+    .fuse =
+        {
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = planner_fuse,
+#include "gpu/graph/fuse_list.inl"
+        },
+};
+
+void cuda_plan_init(struct gpu_plan *plan) {
+    gpu_plan_init(plan, &planner, gpu_fusions_named(gpu_config("GGML_CUDA_DISABLE_FUSION")));
+}
+
+// FNV-1a over the kernels.
+uint64_t cuda_plan_shape(const struct gpu_plan *plan) {
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (int i = 0; i < plan->n_launches; ++i)
+        hash = (hash ^ (uint64_t)cuda_plan_at(plan, i)->work.kernel) * UINT64_C(1099511628211);
+    return hash;
+}

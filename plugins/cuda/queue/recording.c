@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// Nodes are added explicitly, from the plan, so that nothing is captured: the application's threads
+// go on as they like, and no first run is needed. A graph that differs from an earlier one in
+// addresses or extents alone, as each token's does, changes that one's nodes in place, which costs
+// a fraction of making a graph anew. The driver applies a change to later launches only.
+#include "queue/recording.h"
+
+#include "device/loader.h"
+#include "memory/buffer.h"
+
+// --- the order -----------------------------------------------------------------------------------
+
+// Kernels that read the host's memory would end the context, the application's own work on this
+// device included: so each tensor is looked up when a plan is recorded.
+static enum ggml_host_status touch(const struct cuda_recipe *recipe, const struct cuda_launch *l,
+                                   struct gpu_touch *touches) {
+    for (int k = 0; k < l->n_tensors; ++k) {
+        const struct ggml_tensor *t = l->tensors[k];
+        const struct cuda_buffer *buffer = cuda_buffer_of(t);
+        if (!buffer || buffer->context != recipe->context)
+            return gpu_fail(
+                GGML_HOST_INVALID_ARGUMENT,
+                "cuda: '%.*s', which '%.*s' uses, does not lie in memory of this device",
+                GGML_MAX_NAME, t->name, GGML_MAX_NAME, l->tensors[0]->name);
+        const uintptr_t begin = (uintptr_t)t->data;
+        touches[k] = (struct gpu_touch){begin, begin + ggml_nbytes(t), (l->writes >> k & 1) != 0};
+    }
+    return GGML_HOST_OK;
+}
+
+// Launches with work, in order; those without (an empty result) are left out. With times a launch
+// waits for the one before it, as slices don't overlap.
+struct draft {
+    struct simt_work *works;
+    int32_t *first_before, *before;
+    int n, n_before, room;
+    size_t bytes_works, bytes_first;
+};
+
+static void draft_free(struct draft *d) {
+    ggml_aligned_free(d->works, d->bytes_works);
+    ggml_aligned_free(d->first_before, d->bytes_first);
+    ggml_aligned_free(d->before, (size_t)d->room * sizeof(*d->before));
+}
+
+static bool reserve_before(struct draft *d, int n) {
+    if (n <= d->room) return true;
+    const int room = 2 * n + 256;
+    int32_t *more = ggml_aligned_malloc((size_t)room * sizeof(*more));
+    if (!more) return false;
+    if (d->before) memcpy(more, d->before, (size_t)d->n_before * sizeof(*more));
+    ggml_aligned_free(d->before, (size_t)d->room * sizeof(*d->before));
+    d->before = more;
+    d->room = room;
+    return true;
+}
+
+static enum ggml_host_status draft_add(struct draft *d, const struct cuda_recipe *recipe,
+                                       const struct cuda_launch *l) {
+    struct gpu_touch touches[GPU_MAX_TOUCHES];
+    const enum ggml_host_status status = touch(recipe, l, touches);
+    if (status != GGML_HOST_OK || l->work.grid[0] == 0) return status;
+    if (!reserve_before(d, d->n_before + GPU_OVERLAP_WINDOW)) return GGML_HOST_OUT_OF_MEMORY;
+    d->first_before[d->n] = d->n_before;
+    if (recipe->has_times) {
+        if (d->n > 0) d->before[d->n_before++] = d->n - 1;
+    } else if (!recipe->one_by_one) {
+        d->n_before +=
+            gpu_overlap_add(recipe->overlap, touches, l->n_tensors, &d->before[d->n_before]);
+    }
+    d->works[d->n++] = l->work;
+    return GGML_HOST_OK;
+}
+
+// draft_free() ends it in any case.
+static enum ggml_host_status draft_make(struct draft *d, const struct cuda_recipe *recipe) {
+    const size_t n = (size_t)recipe->plan->n_launches;
+    *d = (struct draft){.bytes_works = n * sizeof(*d->works),
+                        .bytes_first = (n + 1) * sizeof(*d->first_before)};
+    d->works = ggml_aligned_malloc(d->bytes_works);
+    d->first_before = ggml_aligned_malloc(d->bytes_first);
+    if (!d->works || !d->first_before) return GGML_HOST_OUT_OF_MEMORY;
+    recipe->overlap->first = recipe->overlap->n = 0;
+    enum ggml_host_status status = GGML_HOST_OK;
+    for (int i = 0; i < recipe->plan->n_launches && status == GGML_HOST_OK; ++i)
+        status = draft_add(d, recipe, cuda_plan_at(recipe->plan, i));
+    d->first_before[d->n] = d->n_before;
+    return status;
+}
+
+// --- graphs of the driver ------------------------------------------------------------------------
+
+static CUDA_KERNEL_NODE_PARAMS params_of(const struct cuda_context *context,
+                                         const struct simt_work *work, void **params) {
+    params[0] = (void *)(uintptr_t)&work->args;
+    return (CUDA_KERNEL_NODE_PARAMS){.func = context->functions[work->kernel],
+                                     .gridDimX = work->grid[0],
+                                     .gridDimY = work->grid[1],
+                                     .gridDimZ = work->grid[2],
+                                     .blockDimX = work->threads,
+                                     .blockDimY = 1,
+                                     .blockDimZ = 1,
+                                     .kernelParams = params};
+}
+
+static CUresult add_node(struct cuda_recording *r, int i, CUgraphNode *before) {
+    const int first = r->first_before[i], n = r->first_before[i + 1] - first;
+    void *params[1];
+    const CUDA_KERNEL_NODE_PARAMS p = params_of(r->context, &r->works[i], params);
+    for (int k = 0; k < n; ++k)
+        before[k] = r->nodes[r->before[first + k]];
+    // With times each launch waits for the one before it, and for its time to be taken.
+    if (r->times && n > 0 && r->times->node) before[0] = r->times->node;
+    return cuda_api()->cuGraphAddKernelNode(&r->nodes[i], r->graph, before, (size_t)n, &p);
+}
+
+static enum ggml_host_status make_graph(struct cuda_recording *r) {
+    const struct cu_api *api = cuda_api();
+    CUgraphNode before[2 * GPU_OVERLAP_WINDOW];
+    r->nodes = ggml_aligned_malloc((size_t)r->n * sizeof(*r->nodes));
+    if (!r->nodes) return GGML_HOST_OUT_OF_MEMORY;
+    CUresult result = api->cuGraphCreate(&r->graph, 0);
+    if (result != CUDA_SUCCESS) r->graph = NULL;
+    for (int i = 0; i < r->n && result == CUDA_SUCCESS; ++i) {
+        result = add_node(r, i, before);
+        if (result == CUDA_SUCCESS && r->times)
+            result = cuda_times_add_node(r->times, i, r->graph, r->nodes[i]);
+    }
+    if (result == CUDA_SUCCESS) result = api->cuGraphInstantiate(&r->exec, r->graph, 0);
+    return cuda_context_check(r->context, result, "making a graph");
+}
+
+// --- recordings ----------------------------------------------------------------------------------
+
+// A single launch is no graph: queueing it costs less.
+enum ggml_host_status cuda_recording_new(const struct cuda_recipe *recipe,
+                                         struct cuda_recording **out_recording) {
+    struct cuda_recording *r = ggml_aligned_malloc(sizeof(*r));
+    struct draft draft;
+    *out_recording = NULL;
+    if (!r) return GGML_HOST_OUT_OF_MEMORY;
+    *r = (struct cuda_recording){.context = recipe->context};
+    enum ggml_host_status status = draft_make(&draft, recipe);
+    r->works = draft.works;
+    r->first_before = draft.first_before;
+    r->before = draft.before;
+    r->n = draft.n;
+    r->room = draft.room;
+    r->n_planned = recipe->plan->n_launches;
+    r->shape = cuda_plan_shape(recipe->plan);
+    if (status == GGML_HOST_OK && !gpu_graph_key_copy(&r->key, recipe->key))
+        status = GGML_HOST_OUT_OF_MEMORY;
+    if (status == GGML_HOST_OK && recipe->has_times)
+        status = cuda_times_new(recipe->context, recipe->plan, &r->times);
+    if (status == GGML_HOST_OK && !recipe->one_by_one && r->n > (recipe->has_times ? 0 : 1))
+        status = make_graph(r);
+    if (status == GGML_HOST_OK)
+        *out_recording = r;
+    else
+        cuda_recording_free(r);
+    return status;
+}
+
+static bool is_alike(const struct cuda_recording *r, const struct draft *d) {
+    if (r->n != d->n || r->first_before[r->n] != d->n_before ||
+        memcmp(r->first_before, d->first_before, (size_t)r->n * sizeof(*r->first_before)) != 0 ||
+        (d->n_before > 0 &&
+         memcmp(r->before, d->before, (size_t)d->n_before * sizeof(*r->before)) != 0))
+        return false;
+    int i = 0;
+    while (i < r->n && r->works[i].kernel == d->works[i].kernel)
+        ++i;
+    return i == r->n;
+}
+
+static CUresult change_nodes(struct cuda_recording *r, const struct draft *d) {
+    CUresult result = CUDA_SUCCESS;
+    for (int i = 0; i < r->n && result == CUDA_SUCCESS; ++i) {
+        void *params[1];
+        if (memcmp(&r->works[i], &d->works[i], sizeof(r->works[i])) == 0) continue;
+        memcpy(&r->works[i], &d->works[i], sizeof(r->works[i]));
+        const CUDA_KERNEL_NODE_PARAMS p = params_of(r->context, &r->works[i], params);
+        result = cuda_api()->cuGraphExecKernelNodeSetParams(r->exec, r->nodes[i], &p);
+    }
+    return result;
+}
+
+enum ggml_host_status cuda_recording_update(struct cuda_recording *recording,
+                                            const struct cuda_recipe *recipe, bool *out_fits) {
+    struct draft draft;
+    enum ggml_host_status status = draft_make(&draft, recipe);
+    *out_fits = status == GGML_HOST_OK && recording->exec && is_alike(recording, &draft);
+    if (*out_fits) {
+        recording->key.n = recording->places.n = 0;
+        recording->uid = 0;
+        status = cuda_context_check(recording->context, change_nodes(recording, &draft),
+                                    "changing a graph");
+    }
+    if (*out_fits && status == GGML_HOST_OK && !gpu_graph_key_copy(&recording->key, recipe->key))
+        status = GGML_HOST_OUT_OF_MEMORY;
+    draft_free(&draft);
+    return status;
+}
+
+static CUresult queue_one(const struct cuda_recording *r, int i, CUstream stream) {
+    const struct simt_work *w = &r->works[i];
+    void *params[] = {(void *)(uintptr_t)&w->args};
+    return cuda_api()->cuLaunchKernel(r->context->functions[w->kernel], w->grid[0], w->grid[1],
+                                      w->grid[2], w->threads, 1, 1, 0, stream, params, NULL);
+}
+
+enum ggml_host_status cuda_recording_queue(struct cuda_recording *recording, CUstream stream) {
+    CUresult result = CUDA_SUCCESS;
+    if (recording->exec)
+        return cuda_context_check(recording->context,
+                                  cuda_api()->cuGraphLaunch(recording->exec, stream),
+                                  "launching a graph");
+    for (int i = 0; i < recording->n; ++i) {
+        result = queue_one(recording, i, stream);
+        if (result == CUDA_SUCCESS && recording->times)
+            result = cuda_times_record(recording->times, i, stream);
+        if (result != CUDA_SUCCESS)
+            return cuda_context_check(recording->context, result,
+                                      simt_kernel_names[recording->works[i].kernel]);
+    }
+    return GGML_HOST_OK;
+}
+
+void cuda_recording_free(struct cuda_recording *recording) {
+    const struct cu_api *api = cuda_api();
+    if (!recording) return;
+    if (recording->exec) api->cuGraphExecDestroy(recording->exec);
+    if (recording->graph) api->cuGraphDestroy(recording->graph);
+    cuda_times_free(recording->times);
+    const size_t n = (size_t)recording->n_planned;
+    ggml_aligned_free(recording->nodes, (size_t)recording->n * sizeof(*recording->nodes));
+    ggml_aligned_free(recording->works, n * sizeof(*recording->works));
+    ggml_aligned_free(recording->first_before, (n + 1) * sizeof(*recording->first_before));
+    ggml_aligned_free(recording->before, (size_t)recording->room * sizeof(*recording->before));
+    gpu_graph_key_free(&recording->key);
+    gpu_graph_key_free(&recording->places);
+    ggml_aligned_free(recording, sizeof(*recording));
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+// Graphs as the driver's: the order in which nodes must run, found again, changed in place; nodes
+// that one launch computes.
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_test.h"
+
+enum { WIDTH = 32, TOKENS = 6, LAYERS = 2, MOST = 4096, N_SEEDS = 24 };
+
+static ggml_backend_dev_t device;
+static ggml_backend_t stream;
+
+static struct ggml_tensor *matrix(struct ggml_context *ctx, int64_t n, int64_t m) {
+    return ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n, m);
+}
+
+// --- a graph with branches -----------------------------------------------------------------------
+
+// Three products of one operand, of which two meet early, and what is added at the end.
+static struct ggml_tensor *layer(struct ggml_context *ctx, struct ggml_tensor *x) {
+    struct ggml_tensor *y = ggml_mul(ctx, ggml_rms_norm(ctx, x, 1e-5f), matrix(ctx, WIDTH, 1));
+    struct ggml_tensor *q = ggml_mul_mat(ctx, matrix(ctx, WIDTH, WIDTH), y);
+    struct ggml_tensor *k = ggml_mul_mat(ctx, matrix(ctx, WIDTH, WIDTH), y);
+    struct ggml_tensor *v = ggml_mul_mat(ctx, matrix(ctx, WIDTH, WIDTH), y);
+    struct ggml_tensor *mask = matrix(ctx, TOKENS, TOKENS);
+    struct ggml_tensor *s =
+        ggml_soft_max(ctx, ggml_add(ctx, ggml_scale(ctx, ggml_mul_mat(ctx, k, q), 0.2f), mask));
+    struct ggml_tensor *o = ggml_mul_mat(ctx, ggml_cont(ctx, ggml_transpose(ctx, v)), s);
+    struct ggml_tensor *up = ggml_silu(ctx, ggml_mul_mat(ctx, matrix(ctx, WIDTH, WIDTH), x));
+    return ggml_add(ctx, x, ggml_add(ctx, ggml_sqr(ctx, v), ggml_add(ctx, up, o)));
+}
+
+struct work {
+    struct ggml_context *ctx;
+    struct ggml_cgraph *graph;
+    struct ggml_tensor *out;
+    ggml_backend_buffer_t leaves;
+    ggml_gallocr_t allocator;
+};
+
+// Leaves in a buffer of their own, nodes where an allocator puts them, again and again.
+static void build(struct work *w, ggml_backend_buffer_type_t buft, uint32_t seed) {
+    w->ctx = cuda_context();
+    struct ggml_tensor *x = matrix(w->ctx, WIDTH, TOKENS);
+    for (int l = 0; l < LAYERS; ++l)
+        x = layer(w->ctx, x);
+    w->out = x;
+    w->graph = ggml_new_graph(w->ctx);
+    ggml_build_forward_expand(w->graph, x);
+    w->leaves = NULL;
+    struct ggml_tensor *leaves[64];
+    size_t n = 0, bytes = 0;
+    const size_t alignment = ggml_backend_buft_get_alignment(buft);
+    for (struct ggml_tensor *t = ggml_get_first_tensor(w->ctx); t;
+         t = ggml_get_next_tensor(w->ctx, t)) {
+        if (t->op != GGML_OP_NONE || t->view_src) continue;
+        leaves[n++] = t;
+        bytes += (ggml_nbytes(t) + alignment - 1) / alignment * alignment;
+    }
+    w->leaves = ggml_backend_buft_alloc_buffer(buft, bytes);
+    assert_non_null(w->leaves);
+    char *at = ggml_backend_buffer_get_base(w->leaves);
+    for (size_t i = 0; i < n; ++i) {
+        assert_int_equal(ggml_backend_tensor_alloc(w->leaves, leaves[i], at), GGML_STATUS_SUCCESS);
+        at += (ggml_nbytes(leaves[i]) + alignment - 1) / alignment * alignment;
+        cuda_fill(leaves[i], seed + (uint32_t)i);
+    }
+    w->allocator = ggml_gallocr_new(buft);
+    assert_true(ggml_gallocr_alloc_graph(w->allocator, w->graph));
+}
+
+static void release(struct work *w) {
+    ggml_gallocr_free(w->allocator);
+    ggml_backend_buffer_free(w->leaves);
+    ggml_free(w->ctx);
+}
+
+static void reference(uint32_t seed, float *out) {
+    struct work w;
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    ggml_backend_t backend = ggml_backend_dev_init(cpu, NULL);
+    assert_non_null(backend);
+    build(&w, ggml_backend_dev_buffer_type(cpu), seed);
+    assert_int_equal(ggml_backend_graph_compute(backend, w.graph), GGML_STATUS_SUCCESS);
+    cuda_read(w.out, out);
+    release(&w);
+    ggml_backend_free(backend);
+}
+
+// What a node does not write is not a number.
+static double run(struct work *w, const float *expected) {
+    ggml_backend_buffer_clear(w->out->buffer, 0xff);
+    assert_int_equal(ggml_backend_graph_compute(stream, w->graph), GGML_STATUS_SUCCESS);
+    return cuda_worst(w->out, expected);
+}
+
+static void open_stream(void) {
+    device = cuda_device(0);
+    stream = ggml_backend_dev_init(device, NULL);
+    assert_non_null(stream);
+}
+
+static void close_stream(void) {
+    ggml_backend_free(stream);
+    cuda_unload();
+}
+
+static const double LIMIT = 1e-3;
+
+// Any order that the edges permit gives the same.
+static void test_orders(void **state) {
+    static float expected[MOST];
+    struct work w;
+    (void)state;
+    reference(7, expected);
+    open_stream();
+    build(&w, ggml_backend_dev_buffer_type(device), 7);
+    for (unsigned long seed = 0; seed < N_SEEDS; ++seed) {
+        driver.set_seed(seed);
+        const double worst = run(&w, expected);
+        if (!(worst < LIMIT)) fail_msg("order %lu: %g off", seed, worst);
+    }
+    driver.set_seed(0);
+    release(&w);
+    close_stream();
+}
+
+// Each edge is there for a reason: without it, some order computes something else.
+static void test_missing_edges(void **state) {
+    static float expected[MOST];
+    struct work w;
+    long n_edges = 0;
+    (void)state;
+    reference(7, expected);
+    for (;; ++n_edges) {
+        open_stream();
+        build(&w, ggml_backend_dev_buffer_type(device), 7);
+        driver.drop_edge(n_edges);
+        const bool is_found = !(run(&w, expected) < LIMIT);
+        const bool was_there = driver.dropped();
+        driver.drop_edge(-1);
+        release(&w);
+        close_stream();
+        if (!was_there) break;
+        if (!is_found) fail_msg("nothing goes wrong without edge %ld", n_edges);
+    }
+    assert_true(n_edges > 15);
+}
+
+// --- found again, and changed --------------------------------------------------------------------
+
+static void test_found_again(void **state) {
+    static float expected[2][MOST];
+    struct work w[2];
+    (void)state;
+    reference(7, expected[0]);
+    reference(8, expected[1]);
+    open_stream();
+    for (int i = 0; i < 2; ++i)
+        build(&w[i], ggml_backend_dev_buffer_type(device), 7 + (uint32_t)i);
+    for (int i = 0; i < 2; ++i)
+        assert_true(run(&w[i], expected[i]) < LIMIT);
+    const long made = driver.calls("cuGraphInstantiateWithFlags");
+    const long changed = driver.calls("cuGraphExecKernelNodeSetParams");
+    for (int i = 0; i < 6; ++i)
+        assert_true(run(&w[i % 2], expected[i % 2]) < LIMIT);
+    assert_int_equal(driver.calls("cuGraphInstantiateWithFlags"), made);
+    assert_int_equal(driver.calls("cuGraphExecKernelNodeSetParams"), changed);
+    for (int i = 0; i < 2; ++i)
+        release(&w[i]);
+    close_stream();
+}
+
+// Graphs that lie elsewhere each time: after two of them no more are made. The launch before may
+// still be queued when its graph is changed.
+static void test_changed_in_place(void **state) {
+    enum { N = 6 };
+    static float expected[N][MOST];
+    struct work w[N];
+    (void)state;
+    open_stream();
+    const long before = driver.calls("cuGraphInstantiateWithFlags");
+    for (int i = 0; i < N; ++i) {
+        reference(20 + (uint32_t)i, expected[i]);
+        build(&w[i], ggml_backend_dev_buffer_type(device), 20 + (uint32_t)i);
+        ggml_backend_buffer_clear(w[i].out->buffer, 0xff);
+    }
+    for (int i = 0; i < N; ++i)
+        assert_int_equal(ggml_backend_graph_compute_async(stream, w[i].graph), GGML_STATUS_SUCCESS);
+    ggml_backend_synchronize(stream);
+    for (int i = 0; i < N; ++i)
+        assert_true(cuda_worst(w[i].out, expected[i]) < LIMIT);
+    assert_int_equal(driver.calls("cuGraphInstantiateWithFlags"), before + 2);
+    assert_true(driver.calls("cuGraphExecKernelNodeSetParams") > 0);
+    for (int i = 0; i < N; ++i)
+        release(&w[i]);
+    close_stream();
+}
+
+// GGML_CUDA_DISABLE_GRAPHS: no graph of the driver's is made.
+static void test_one_by_one(void **state) {
+    static float expected[MOST];
+    struct work w;
+    (void)state;
+    reference(7, expected);
+    setenv("GGML_CUDA_DISABLE_GRAPHS", "1", 1);
+    open_stream();
+    unsetenv("GGML_CUDA_DISABLE_GRAPHS");
+    const long before = driver.calls("cuGraphCreate");
+    build(&w, ggml_backend_dev_buffer_type(device), 7);
+    for (int i = 0; i < 2; ++i)
+        assert_true(run(&w, expected) < LIMIT);
+    assert_int_equal(driver.calls("cuGraphCreate"), before);
+    release(&w);
+    close_stream();
+}
+
+// --- fusions -------------------------------------------------------------------------------------
+
+// Launches of the graph: nodes of its graph, or its only one.
+static long count_launches(struct work *w, const float *expected) {
+    const long before = driver.calls("cuGraphAddKernelNode") + driver.calls("cuLaunchKernel");
+    open_stream();
+    build(w, ggml_backend_dev_buffer_type(device), 7);
+    assert_true(run(w, expected) < LIMIT);
+    release(w);
+    close_stream();
+    return driver.calls("cuGraphAddKernelNode") + driver.calls("cuLaunchKernel") - before;
+}
+
+static void test_fewer_launches(void **state) {
+    static float expected[MOST];
+    struct work w;
+    (void)state;
+    reference(7, expected);
+    const long fused = count_launches(&w, expected);
+    const struct {
+        const char *names;
+        int saved; // launches of a layer
+    } rows[] = {{"norm", 1}, {"mask", 2}, {"add_chain", 2}, {"norm,mask", 3}, {"1", 5}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        setenv("GGML_CUDA_DISABLE_FUSION", rows[i].names, 1);
+        assert_int_equal(count_launches(&w, expected), fused + LAYERS * rows[i].saved);
+    }
+    unsetenv("GGML_CUDA_DISABLE_FUSION");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_orders),      cmocka_unit_test(test_missing_edges),
+        cmocka_unit_test(test_found_again), cmocka_unit_test(test_changed_in_place),
+        cmocka_unit_test(test_one_by_one),  cmocka_unit_test(test_fewer_launches),
+    };
+    ggml_backend_load_all();
+    cuda_find_driver();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
