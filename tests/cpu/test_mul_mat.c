@@ -22,6 +22,13 @@ static bool level_is_wide(void) {
     return (!level || strncmp(level, "x86-64-v4", 9) == 0) && ggml_cpu_has_avx512();
 }
 
+// x86-64-v3, or a newer one was asked for that this machine lacks.
+static bool level_is_v3(void) {
+    const char *level = getenv("GGML_CPU_LEVEL");
+    const bool allowed = !level || (strncmp(level, "x86-64-v", 8) == 0 && level[8] >= '3');
+    return allowed && ggml_cpu_has_avx2() && !level_is_wide();
+}
+
 // Rows and columns from which on both operands are packed.
 static bool product_is_packed(const struct ggml_tensor *node, int64_t columns) {
     const int64_t rows = node->src[0]->ne[1];
@@ -35,7 +42,11 @@ static bool is_rounded_to_bf16(const struct ggml_tensor *node, int64_t columns) 
 
 static bool type_is_rounded(enum ggml_type type, int64_t columns) {
     const char *level = getenv("GGML_CPU_LEVEL");
-    if (columns > FEW) return ggml_is_quantized(type) && level_multiplies_bytes();
+    const bool has_eight_bits =
+        type == GGML_TYPE_Q8_0 || type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS;
+    if (columns > FEW)
+        return ggml_is_quantized(type) &&
+               (level_multiplies_bytes() || (level_is_v3() && !has_eight_bits));
     if (level && strcmp(level, "scalar") == 0) return false;
     switch (type) {
     case GGML_TYPE_Q4_0:
@@ -49,7 +60,7 @@ static bool type_is_rounded(enum ggml_type type, int64_t columns) {
     case GGML_TYPE_Q6_K: return true;
     case GGML_TYPE_Q2_K:
     case GGML_TYPE_TQ2_0:
-    case GGML_TYPE_MXFP4:
+    case GGML_TYPE_MXFP4: return level_is_wide() || level_is_v3();
     case GGML_TYPE_NVFP4: return level_is_wide();
     case GGML_TYPE_IQ4_NL:
     case GGML_TYPE_IQ4_XS: return !level_is_wide() || level_multiplies_bytes();

@@ -9,6 +9,7 @@ enum {
     ROWS = NIBBLE_ROWS, // that are computed together
     COLUMNS = 4,
     LINE = 64, // bytes of the cache
+    AHEAD = 2048,
 };
 
 // Rows and columns beyond the last repeat it.
@@ -16,12 +17,12 @@ struct tile {
     const char *a[ROWS];
     const float *x[COLUMNS];
     int64_t k;
-    size_t ahead; // from a row to that of the next tile, in bytes
+    size_t ahead; // from a row to what is asked for, in bytes
     float y[COLUMNS][ROWS];
 };
 
 // Weights come from memory, and rows side by side are too many streams for hardware to follow: each
-// part of a tile asks for that of the next tile.
+// part of a tile asks for that of a tile to come.
 CPU_INLINE void prefetch_next(const struct tile *t, const char *part, const size_t bytes) {
     CPU_UNROLLED
     for (size_t i = 0; i < bytes; i += LINE)
@@ -125,29 +126,44 @@ CPU_INLINE vf vf_from(const enum ggml_type type, const char *x) {
     return type == GGML_TYPE_F16 ? vf_from_f16(x) : vf_from_bf16(x);
 }
 
-// Rows without blocks.
-CPU_INLINE void dot_plain(const enum ggml_type type, struct tile *t, const int columns) {
+// Adds n <= LANES elements from element i on.
+CPU_INLINE void add_plain(const enum ggml_type type, vf (*sums)[ROWS], const struct tile *t,
+                          int64_t i, int64_t n, const int columns) {
     const size_t size = type == GGML_TYPE_F32 ? sizeof(float) : sizeof(uint16_t);
-    vf sums[COLUMNS][ROWS];
-    open_sums(sums, columns);
-    for (int64_t i = 0; i < t->k; i += LANES) {
-        const int64_t n = MIN(t->k - i, LANES);
-        vf x[COLUMNS];
+    vf x[COLUMNS];
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c)
+        x[c] = n == LANES ? vf_load(t->x[c] + i) : vf_load_part(t->x[c] + i, n);
+    CPU_UNROLLED
+    for (int r = 0; r < ROWS; ++r) {
+        const char *a = t->a[r] + size * (size_t)i;
+        uint32_t part[LANES] = {0};
+        if (n < LANES) a = memcpy(part, a, size * (size_t)n);
+        const vf value = vf_from(type, a);
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c)
-            x[c] = n == LANES ? vf_load(t->x[c] + i) : vf_load_part(t->x[c] + i, n);
-        CPU_UNROLLED
-        for (int r = 0; r < ROWS; ++r) {
-            const char *a = t->a[r] + size * (size_t)i;
-            prefetch_next(t, a, size * LANES);
-            uint32_t part[LANES] = {0};
-            if (n < LANES) a = memcpy(part, a, size * (size_t)n);
-            const vf value = vf_from(type, a);
-            CPU_UNROLLED
-            for (int c = 0; c < columns; ++c)
-                sums[c][r] += value * x[c];
-        }
+            sums[c][r] += value * x[c];
     }
+}
+
+// Rows without blocks, at least a vector at a time and, where vectors are short, a line of the
+// cache: it is asked for once.
+CPU_INLINE void dot_plain(const enum ggml_type type, struct tile *t, const int columns) {
+    const int size = type == GGML_TYPE_F32 ? sizeof(float) : sizeof(uint16_t);
+    const int step = LANES == 8 ? LINE / size : LANES;
+    vf sums[COLUMNS][ROWS];
+    open_sums(sums, columns);
+    int64_t i = 0;
+    for (; i + step <= t->k; i += step) {
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r)
+            prefetch_next(t, t->a[r] + size * i, (size_t)(size * step));
+        CPU_UNROLLED
+        for (int j = 0; j < step; j += LANES)
+            add_plain(type, sums, t, i + j, LANES, columns);
+    }
+    for (; i < t->k; i += LANES)
+        add_plain(type, sums, t, i, MIN(t->k - i, LANES), columns);
     close_tile(t, sums, columns);
 }
 
@@ -198,6 +214,11 @@ static int most_columns(enum ggml_type type) {
     return is_plain || looks_up(type) ? COLUMNS : 2;
 }
 
+// The next tile, or as many as memory needs where rows of a stream are short.
+static size_t distance_ahead(size_t stride) {
+    return LANES == 8 ? (1 + AHEAD / MAX(stride, 1)) * stride : ROWS * stride;
+}
+
 // False where the type has no such kernel at this level, or there are too many columns for it to
 // pay: nothing is computed then.
 bool CPU_FN(cpu_mul_vec)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
@@ -205,17 +226,20 @@ bool CPU_FN(cpu_mul_vec)(const struct gemm_rows *rows, int64_t row, int64_t n_ro
     const bool few = LANES > 1 && n_columns <= most_columns(rows->type);
     const dot_fn dot = few ? choose(rows->type) : NULL;
     if (!dot) return false;
-    struct tile t = {.k = rows->k, .ahead = ROWS * rows->stride};
+    struct tile t = {.k = rows->k, .ahead = distance_ahead(rows->stride)};
     for (int c = 0; c < COLUMNS; ++c)
         t.x[c] = columns[MIN(c, n_columns - 1)].x;
-    for (int64_t first = 0; first < n_rows; first += ROWS) {
-        const int64_t count = MIN(n_rows - first, ROWS);
-        for (int r = 0; r < ROWS; ++r)
-            t.a[r] = rows->data + (size_t)(row + first + MIN(r, count - 1)) * rows->stride;
+    for (int64_t tile = 0; tile < gemm_tiles(n_rows); ++tile) {
+        for (int r = 0; r < ROWS; ++r) {
+            const int64_t at = row + MIN(gemm_tile_row(n_rows, tile, r), n_rows - 1);
+            t.a[r] = rows->data + (size_t)at * rows->stride;
+        }
         dot(&t, n_columns);
         for (int c = 0; c < n_columns; ++c) {
-            for (int64_t r = 0; r < count; ++r)
-                columns[c].y[row + first + r] = t.y[c][r];
+            for (int r = 0; r < ROWS; ++r) {
+                const int64_t at = gemm_tile_row(n_rows, tile, r);
+                if (at < n_rows) columns[c].y[row + at] = t.y[c][r];
+            }
         }
     }
     return true;

@@ -11,7 +11,7 @@
 enum {
     CPU_STRIPS_scalar = 0,
     CPU_STRIPS_x86_64_v2 = 0,
-    CPU_STRIPS_x86_64_v3 = 0,
+    CPU_STRIPS_x86_64_v3 = 1,
     CPU_STRIPS_x86_64_v4 = 0,
     CPU_STRIPS_x86_64_v4_vnni = 1,
     CPU_STRIPS_neon = 0,
@@ -19,6 +19,14 @@ enum {
     CPU_STRIPS_i8mm = 0,
     CPU_STRIPS = CPU_PASTE(CPU_STRIPS, CPU_LEVEL),
 };
+
+// Whether the level is faster so with rows of the type than with floats: numbers of eight bits are
+// not where it takes two products of bytes for each.
+static inline bool strips_pay(enum ggml_type type) {
+    if (type == GGML_TYPE_Q8_0 || type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS)
+        return CPU_STRIPS && LANES == 16;
+    return CPU_STRIPS;
+}
 
 // Part of the strips of a product's columns: strip s, d strips deep, is at[d * stride + s].
 struct strips {

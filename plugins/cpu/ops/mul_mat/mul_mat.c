@@ -32,9 +32,11 @@ static struct gemm_column column_at(const struct product *p, int64_t i2, int64_t
     };
 }
 
-// Few rows at a time where few columns share them or threads would go without.
+// Few rows at a time where few columns share them or threads would go without; more where four of
+// them that lie apart are streams.
 static int choose_rows(int64_t n_rows, int64_t n_columns, int64_t other_units, int nth) {
-    int rows = n_columns < 8 ? 4 : GEMM_MAX_ROWS;
+    enum { STREAMED_ROWS = LANES == 8 ? 64 : 4 };
+    int rows = n_columns < 8 ? STREAMED_ROWS : GEMM_MAX_ROWS;
     while (rows > 4 && (n_rows + rows - 1) / rows * other_units < 4 * (int64_t)nth)
         rows /= 2;
     return rows;
@@ -190,8 +192,8 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
         compute_rounded(&p, task, work);
         return GGML_STATUS_SUCCESS;
     }
-    if (CPU_STRIPS && p.n_columns > ROUNDED_COLUMNS && !task->exact && rounds_many(task->dst) &&
-        a->ne[0] > 0) {
+    if (strips_pay(a->type) && p.n_columns > ROUNDED_COLUMNS && !task->exact &&
+        rounds_many(task->dst) && a->ne[0] > 0) {
         p.strips = (struct strip *)(void *)strips;
         round_strips(&p, task);
         cpu_team_barrier(task->team);

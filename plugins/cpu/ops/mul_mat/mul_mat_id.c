@@ -128,7 +128,7 @@ static int64_t compute_share(const struct experts *x, int64_t begin, int64_t end
         for (int64_t first = x->starts[e]; first < x->starts[e + 1]; first += n) {
             n = MIN(x->starts[e + 1] - first, PACKED_COLUMNS);
             const bool strips = x->rounds_many && n > ROUNDED_COLUMNS;
-            const int64_t block = strips || gemm_packs(m, n) ? GEMM_PANEL : ROW_BLOCK;
+            const int64_t block = strips ? STRIP_PANEL : gemm_packs(m, n) ? GEMM_PANEL : ROW_BLOCK;
             const int64_t n_blocks = (m + block - 1) / block;
             const int64_t length = block * (n + UNPACK_COST);
             const int64_t row = blocks_before(begin - at, length, n_blocks) * block;
@@ -160,7 +160,7 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
         .dst = task->dst,
         .packed = packs ? packed : NULL,
         .rounds_few = rounding_pays(a->type) && !task->exact && rounds_few(task->dst),
-        .rounds_many = CPU_STRIPS && !task->exact && rounds_many(task->dst),
+        .rounds_many = strips_pay(a->type) && !task->exact && rounds_many(task->dst),
         .to_bf16 = CPU_BF16_PAIRS && !task->exact && rounds_to_bf16(task->dst),
         .n_experts = a->ne[2],
         .starts = starts,

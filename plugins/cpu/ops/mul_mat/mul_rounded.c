@@ -5,6 +5,7 @@
 
 #include "ops/mul_mat/dot_bytes.h"
 #include "ops/mul_mat/round_group.h"
+#include "ops/mul_mat/rounded_lines.h"
 #include "ops/mul_mat/rounded_rows.h"
 #include "types/blocks.h"
 
@@ -43,7 +44,7 @@ enum {
     ROWS = 4, // that are computed together
     COLUMNS = ROUNDED_COLUMNS,
     LINE = 64, // bytes of the cache
-    AHEAD = 16384,
+    AHEAD = LANES == 8 ? 2048 : 16384,
 };
 
 // Rows and columns beyond the last repeat it.
@@ -218,6 +219,26 @@ CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const
     for (int c = 0; c < columns; ++c)
         close_quarters(f, &sums[c], t->y[c]);
 }
+#elif defined(__AVX2__)
+// The same ways at this level, a vector per row.
+CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
+    return type != GGML_TYPE_NVFP4;
+}
+
+CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns) {
+    struct line_sums sums[COLUMNS] = {0};
+    for (int64_t i = 0; i < t->k / f.size; ++i) {
+        const char *blocks[ROWS];
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r)
+            blocks[r] = t->a[r] + i * f.bytes;
+        if (2 * f.bytes > LINE || i % 2 == 0) prefetch_next(f, t, blocks);
+        add_lines(f, sums, blocks, t->x, i * f.size, columns);
+    }
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c)
+        close_lines(f, &sums[c], t->y[c]);
+}
 #else
 CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
     (void)type;
@@ -258,7 +279,7 @@ static const dot_fn dot_of[GGML_TYPE_COUNT] = {
 
 // Whole tiles: the next one, or as many as memory needs where rows are short.
 static size_t distance_ahead(size_t stride) {
-    const size_t tile = ROWS * stride;
+    const size_t tile = (LANES == 8 ? 1 : ROWS) * stride;
     return (1 + AHEAD / tile) * tile;
 }
 
@@ -268,14 +289,17 @@ void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t 
     struct tile t = {.k = rows->k, .ahead = distance_ahead(rows->stride)};
     for (int c = 0; c < COLUMNS; ++c)
         t.x[c] = rounded_at(memory, rows->k, MIN(c, n_columns - 1));
-    for (int64_t first = 0; first < n_rows; first += ROWS) {
-        const int64_t count = MIN(n_rows - first, ROWS);
-        for (int r = 0; r < ROWS; ++r)
-            t.a[r] = rows->data + (size_t)(row + first + MIN(r, count - 1)) * rows->stride;
+    for (int64_t tile = 0; tile < gemm_tiles(n_rows); ++tile) {
+        for (int r = 0; r < ROWS; ++r) {
+            const int64_t at = row + MIN(gemm_tile_row(n_rows, tile, r), n_rows - 1);
+            t.a[r] = rows->data + (size_t)at * rows->stride;
+        }
         dot_of[rows->type](&t, n_columns);
         for (int c = 0; c < n_columns; ++c) {
-            for (int64_t r = 0; r < count; ++r)
-                columns[c].y[row + first + r] = t.y[c][r];
+            for (int r = 0; r < ROWS; ++r) {
+                const int64_t at = gemm_tile_row(n_rows, tile, r);
+                if (at < n_rows) columns[c].y[row + at] = t.y[c][r];
+            }
         }
     }
 }

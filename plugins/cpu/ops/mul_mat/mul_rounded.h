@@ -9,12 +9,11 @@
 #include "ops/mul_mat/rounded.h"
 
 // Whether the level is faster with whole numbers, of the types of rounded_list.inl: Q2_K, TQ2_0 and
-// FP4 are not without four rows in a vector, nor is IQ4 where they can't be and tables of floats
-// can.
+// FP4 are not where blocks have to be opened first, nor is IQ4 where tables of floats are.
 static inline bool rounding_pays(enum ggml_type type) {
-    if (type == GGML_TYPE_Q2_K || type == GGML_TYPE_TQ2_0 || type == GGML_TYPE_MXFP4 ||
-        type == GGML_TYPE_NVFP4)
-        return LANES == 16;
+    if (type == GGML_TYPE_Q2_K || type == GGML_TYPE_TQ2_0 || type == GGML_TYPE_MXFP4)
+        return LANES >= 8;
+    if (type == GGML_TYPE_NVFP4) return LANES == 16;
     if (type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS)
         return (LANES > 1 && LANES < 16) || CPU_STRIPS;
     return LANES > 1;

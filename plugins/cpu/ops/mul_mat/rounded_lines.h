@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// Blocks of four rows, multiplied out of registers: a vector holds 32 numbers of one row, as bytes
+// without sign where a type has less than eight bits. What is added to make them so, like an
+// offset, is due to a column's sums. Needs AVX2.
+#ifndef CPU_ROUNDED_LINES_H
+#define CPU_ROUNDED_LINES_H
+
+#include "ops/mul_mat/rounded.h"
+#include "types/blocks.h"
+
+#if defined(__AVX2__)
+
+enum { LINES = 4, LINE_GROUPS = QK_K / ROUNDED_GROUP };
+
+// Of one column, by row. Lanes of `offsets` are groups; short blocks have them in `short_offsets`,
+// whose lanes are rows.
+struct line_sums {
+    __m256 products[LINES];
+    __m256 offsets[LINES];
+    quad short_offsets;
+};
+
+// What numbers are larger by than those of the type.
+CPU_INLINE float line_bias(const enum ggml_type type) {
+    switch (type) {
+    case GGML_TYPE_TQ2_0: return 1;
+    case GGML_TYPE_Q3_K: return 4;
+    case GGML_TYPE_Q4_0: return 8;
+    case GGML_TYPE_MXFP4: return 12;
+    case GGML_TYPE_Q5_0: return 16;
+    case GGML_TYPE_Q6_K: return 32;
+    default: return 0;
+    }
+}
+
+// The factor of what scales, or offsets, add up to with the sums of a column; 0 where nothing is.
+CPU_INLINE float line_sign(const struct block_format f) {
+    return f.offset_at >= 0 ? 1.0f : -line_bias(f.type);
+}
+
+// Types of eight bits: numbers have a sign.
+CPU_INLINE bool is_signed_line(const enum ggml_type type) {
+    return type == GGML_TYPE_Q8_0 || type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS;
+}
+
+// Four products to a lane. Signs move from w to x, where it has some: two products fit 16 bits.
+CPU_INLINE __m256 dot_line(const enum ggml_type type, vb w, const int8_t *x) {
+    const __m256i a = (__m256i)w, b = _mm256_loadu_si256((const __m256i *)(const void *)x);
+    const __m256i pairs = is_signed_line(type)
+                              ? _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a))
+                              : _mm256_maddubs_epi16(a, b);
+    return _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+// --- blocks of 32 with one scale -----------------------------------------------------------------
+
+CPU_INLINE vb line_numbers_32(const enum ggml_type type, const char *block) {
+    const void *b = block;
+    switch (type) {
+    case GGML_TYPE_Q4_0: return vb_nibbles(((const block_q4_0 *)b)->qs, 0);
+    case GGML_TYPE_Q4_1: return vb_nibbles(((const block_q4_1 *)b)->qs, 0);
+    case GGML_TYPE_Q5_0: {
+        const block_q5_0 *q5 = b;
+        return vb_nibbles(q5->qs, 0) | (vb_mask(q5->qh) & 16);
+    }
+    case GGML_TYPE_Q5_1: {
+        const block_q5_1 *q5 = b;
+        return vb_nibbles(q5->qs, 0) | (vb_mask(q5->qh) & 16);
+    }
+    case GGML_TYPE_IQ4_NL:
+        return vb_lookup(cpu_iq4_values, vb_nibbles(((const block_iq4_nl *)b)->qs, 0));
+    case GGML_TYPE_MXFP4:
+        return vb_lookup(cpu_fp4_values, vb_nibbles(((const block_mxfp4 *)b)->qs, 0)) +
+               (uint8_t)line_bias(GGML_TYPE_MXFP4);
+    default: return vb_load(((const block_q8_0 *)b)->qs);
+    }
+}
+
+// The factors of each row's block.
+CPU_INLINE quad line_factors(const struct block_format f, const char *const *blocks, const int at) {
+    float factors[LINES];
+    ggml_fp16_t halves[LINES];
+    for (int r = 0; r < LINES; ++r) {
+        if (f.type == GGML_TYPE_MXFP4)
+            factors[r] = GGML_E8M0_TO_FP32_HALF(((const block_mxfp4 *)(const void *)blocks[r])->e);
+        else
+            memcpy(&halves[r], blocks[r] + at, sizeof(halves[r]));
+    }
+    if (f.type != GGML_TYPE_MXFP4) four_floats(factors, halves);
+    return quad_load(factors);
+}
+
+// Adds a block of 32 elements of four rows times each column.
+CPU_INLINE void add_lines_32(const struct block_format f, struct line_sums *sums,
+                             const char *const *blocks, const struct rounded *x, int64_t first,
+                             const int columns) {
+    const quad scales = line_factors(f, blocks, f.scale_at);
+    const quad offsets = f.offset_at >= 0 ? line_factors(f, blocks, f.offset_at) : scales;
+    vb w[LINES];
+    CPU_UNROLLED
+    for (int r = 0; r < LINES; ++r)
+        w[r] = line_numbers_32(f.type, blocks[r]);
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        float factors[LINES];
+        quad_store(factors, scales * x[c].scales[first / ROUNDED_GROUP]);
+        CPU_IN_MEMORY(factors);
+        if (line_sign(f) != 0)
+            sums[c].short_offsets += offsets * x[c].sums32[first / ROUNDED_GROUP];
+        CPU_UNROLLED
+        for (int r = 0; r < LINES; ++r)
+            sums[c].products[r] += dot_line(f.type, w[r], x[c].numbers + first) * factors[r];
+    }
+}
+
+// --- blocks of 256 with scales of groups ---------------------------------------------------------
+
+// Numbers of group g of 32.
+CPU_INLINE vb line_numbers_256(const enum ggml_type type, const char *block, const int g) {
+    const void *b = block;
+    switch (type) {
+    case GGML_TYPE_Q2_K:
+        return vb_bits(vb_load(((const block_q2_K *)b)->qs + 32 * (g / 4)), 2 * (g % 4), 0, 3);
+    case GGML_TYPE_Q3_K: {
+        const block_q3_K *q3 = b;
+        return vb_bits(vb_load(q3->qs + 32 * (g / 4)), 2 * (g % 4), 0, 3) |
+               vb_bits(vb_load(q3->hmask), g, 2, 4);
+    }
+    case GGML_TYPE_Q4_K:
+        return vb_bits(vb_load(((const block_q4_K *)b)->qs + 32 * (g / 2)), 4 * (g % 2), 0, 15);
+    case GGML_TYPE_Q5_K: {
+        const block_q5_K *q5 = b;
+        return vb_bits(vb_load(q5->qs + 32 * (g / 2)), 4 * (g % 2), 0, 15) |
+               vb_bits(vb_load(q5->qh), g, 4, 16);
+    }
+    case GGML_TYPE_Q6_K: {
+        const block_q6_K *q6 = b;
+        const int half = g / 4, i = g % 4;
+        return vb_bits(vb_load(q6->ql + 64 * half + 32 * (i % 2)), 4 * (i / 2), 0, 15) |
+               vb_bits(vb_load(q6->qh + 32 * half), 2 * i, 4, 48);
+    }
+    case GGML_TYPE_TQ2_0:
+        return vb_bits(vb_load(((const block_tq2_0 *)b)->qs + 32 * (g / 4)), 2 * (g % 4), 0, 3);
+    default:
+        return vb_lookup(cpu_iq4_values, vb_nibbles(((const block_iq4_xs *)b)->qs + 16 * g, 0));
+    }
+}
+
+// Scales of a block's groups; offsets follow where the type has them.
+CPU_INLINE void open_line_scales(const enum ggml_type type, const char *block, struct opened *o) {
+    const void *b = block;
+    switch (type) {
+    case GGML_TYPE_Q2_K: open_q2_K_scales(b, o); break;
+    case GGML_TYPE_Q3_K: {
+        int8_t scales[MAX_GROUPS];
+        open_q3_K_scales(((const block_q3_K *)b)->scales, scales);
+        scale_groups(o->scales, scales, MAX_GROUPS);
+        break;
+    }
+    case GGML_TYPE_Q4_K: open_k4_scales(((const block_q4_K *)b)->scales, o); break;
+    case GGML_TYPE_Q5_K: open_k4_scales(((const block_q5_K *)b)->scales, o); break;
+    case GGML_TYPE_Q6_K:
+        scale_groups(o->scales, ((const block_q6_K *)b)->scales, MAX_GROUPS);
+        break;
+    case GGML_TYPE_TQ2_0: fill_scales(o, LINE_GROUPS); break;
+    default: open_iq4_xs_scales(b, o); break;
+    }
+}
+
+// Factors of a row's block times those of a column: one for each group of 32, or two for the halves
+// of it, each in four lanes.
+struct line_scales {
+    float groups[LINE_GROUPS];
+    __m256 halves[2]; // lanes i and i + 4: groups 2 i and 2 i + 1 of 16, of each half of the block
+};
+
+// Which is right for the type is known when compiling.
+CPU_INLINE void scale_line(const struct block_format f, const struct opened *o,
+                           const struct rounded *x, int64_t first, struct line_scales *out) {
+    const __m256 of_column = _mm256_loadu_ps(x->scales + first / ROUNDED_GROUP);
+    if (f.group == ROUNDED_GROUP) {
+        _mm256_storeu_ps(out->groups, _mm256_loadu_ps(o->scales) * of_column);
+        CPU_IN_MEMORY(out->groups);
+        return;
+    }
+    const __m256i apart = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+    const __m256 twice_low = _mm256_permute2f128_ps(of_column, of_column, 0x00);
+    const __m256 twice_high = _mm256_permute2f128_ps(of_column, of_column, 0x11);
+    out->halves[0] = _mm256_permutevar8x32_ps(_mm256_loadu_ps(o->scales), apart) * twice_low;
+    out->halves[1] =
+        _mm256_permutevar8x32_ps(_mm256_loadu_ps(o->scales + LINE_GROUPS), apart) * twice_high;
+}
+
+// Factors of group g of 32, by lane.
+CPU_INLINE __m256 line_scale(const struct block_format f, const struct line_scales *scales,
+                             const int g) {
+    if (f.group == ROUNDED_GROUP) return _mm256_set1_ps(scales->groups[g]);
+    const __m256 half = scales->halves[g / 4];
+    switch (g % 4) {
+    case 0: return _mm256_permute_ps(half, 0x00);
+    case 1: return _mm256_permute_ps(half, 0x55);
+    case 2: return _mm256_permute_ps(half, 0xAA);
+    default: return _mm256_permute_ps(half, 0xFF);
+    }
+}
+
+// Adds what scales or offsets of a block contribute with the sums of a column.
+CPU_INLINE __m256 add_line_offsets(const struct block_format f, __m256 sum, struct opened *o,
+                                   const struct rounded *x, int64_t first) {
+    const float *from = f.offset_at >= 0 ? offsets(f, o) : o->scales;
+    if (f.group == ROUNDED_GROUP)
+        return sum + _mm256_loadu_ps(from) * _mm256_loadu_ps(x->sums32 + first / 32);
+    const float *sums = x->sums + first / 16;
+    sum += _mm256_loadu_ps(from) * _mm256_loadu_ps(sums);
+    return sum + _mm256_loadu_ps(from + LINE_GROUPS) * _mm256_loadu_ps(sums + LINE_GROUPS);
+}
+
+// Adds a block of 256 elements of four rows times each column.
+CPU_INLINE void add_lines_256(const struct block_format f, struct line_sums *sums,
+                              const char *const *blocks, const struct rounded *x, int64_t first,
+                              const int columns) {
+    struct opened o[LINES];
+    open_factors(f, blocks, LINES, o);
+    CPU_UNROLLED
+    for (int r = 0; r < LINES; ++r) {
+        struct line_scales scales[ROUNDED_COLUMNS];
+        open_line_scales(f.type, blocks[r], &o[r]);
+        CPU_IN_MEMORY(o[r].scales);
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c) {
+            scale_line(f, &o[r], &x[c], first, &scales[c]);
+            if (line_sign(f) != 0)
+                sums[c].offsets[r] = add_line_offsets(f, sums[c].offsets[r], &o[r], &x[c], first);
+        }
+        CPU_UNROLLED
+        for (int g = 0; g < LINE_GROUPS; ++g) {
+            const vb w = line_numbers_256(f.type, blocks[r], g);
+            CPU_UNROLLED
+            for (int c = 0; c < columns; ++c)
+                sums[c].products[r] += dot_line(f.type, w, x[c].numbers + first + 32 * g) *
+                                       line_scale(f, &scales[c], g);
+        }
+    }
+}
+
+// Chooses the way by the type, which is known when compiling.
+CPU_INLINE void add_lines(const struct block_format f, struct line_sums *sums,
+                          const char *const *blocks, const struct rounded *x, int64_t first,
+                          const int columns) {
+    if (f.size == ROUNDED_GROUP)
+        add_lines_32(f, sums, blocks, x, first, columns);
+    else
+        add_lines_256(f, sums, blocks, x, first, columns);
+}
+
+// Adds up lanes and offsets: the four results of a column.
+CPU_INLINE void close_lines(const struct block_format f, const struct line_sums *sums, float *y) {
+    quad result = vf_sum_each((const vf *)sums->products);
+    if (line_sign(f) != 0) {
+        const quad more =
+            f.size == ROUNDED_GROUP ? sums->short_offsets : vf_sum_each((const vf *)sums->offsets);
+        result += more * line_sign(f);
+    }
+    quad_store(y, result);
+}
+
+#endif
+#endif
