@@ -106,7 +106,7 @@ CHECK_ROW("life.table-reserved", 82, "life.table-size", life_table_reserved, 0,
 CHECK_ROW("life.score", 23, "life.table-backend", life_score, 0,
           "the score is constant and not negative")
 CHECK_ROW("life.extension", 28, "life.table-backend", life_extension, 0,
-          "unknown extensions are answered NULL")
+          "NULL is returned for unknown extensions")
 CHECK_ROW("life.shutdown", 21, "life.table-backend", life_shutdown, 0, "shutdown returns")
 // The backend and its devices: names, ids, properties, claimed capabilities. Lists of what the
 // plugin has must be constant, as the host keeps pointers into them.
@@ -119,7 +119,7 @@ CHECK_ROW("enum.backend-name", 29, "enum.backend-entries", enum_backend_name, 0,
 CHECK_ROW("enum.backend-reserved", 82, "enum.backend-entries", enum_backend_reserved, 0,
           "the backend's reserved slots are zero")
 CHECK_ROW("enum.unknown-function", 83, "enum.backend-entries", enum_unknown_function, 0,
-          "unknown functions are answered NULL")
+          "NULL is returned for unknown functions")
 CHECK_ROW("enum.features", 81, "enum.unknown-function", enum_features, 0,
           "the list of features is well-formed")
 CHECK_ROW("enum.count", 30, "enum.backend-entries", enum_count, 0,
@@ -240,9 +240,9 @@ CHECK_ROW("buffer.copy-pairs", 55,
           "a direct copy between buffers is whole or refused")
 CHECK_ROW("buffer.foreign-extra", 56, "buffer.copy-direct", buffer_foreign_extra, 0,
           "what other plugins attach to tensors is left alone")
-CHECK_ROW("buffer.view", 54, "buffer.host-address", buffer_view, 0, "views lie where they should")
+CHECK_ROW("buffer.view", 54, "buffer.host-address", buffer_view, 0, "a view is at its offset in its tensor")
 CHECK_ROW("buffer.usage-kept", 97, "buffer.host-address", buffer_usage_kept, 0,
-          "what was set is read back whatever the buffer is said to be for")
+          "data reads back for every usage of the buffer")
 CHECK_ROW("buffer.reset", 53, "buffer.host-address", buffer_reset, 0,
           "a buffer can be used after its reset")
 CHECK_ROW("buffer.host-address", 47, "buffer.set-complete", buffer_host_address, 0,
@@ -254,7 +254,7 @@ CHECK_ROW("buffer.wrapped-read-only", 96, "buffer.wrapped", buffer_wrapped_read_
 CHECK_ROW("buffer.quantised", 54, "buffer.set-offsets", buffer_quantised, 0,
           "quantised tensors are set and read, also in memory for weights")
 CHECK_ROW("buffer.statuses", 70, "buffer.host-address", buffer_statuses, 0,
-          "entries answer statuses that there are")
+          "entries return known statuses")
 CHECK_ROW("buffer.threads", 74, "buffer.host-address", buffer_threads, 0,
           "two buffers work in two threads")
 // Streams without work; work needs an operation, which is checked below.
@@ -377,7 +377,7 @@ CHECK_ROW("stream.graph-freed", 71, "op.sum", stream_graph_freed, 0,
 CHECK_ROW("stream.graph-uid", 71, "stream.repeat", stream_graph_uid, 0,
           "a graph is known by its uid on one stream only, and computed each time")
 CHECK_ROW("stream.graph-structure", 103, "stream.repeat", stream_graph_structure, 0,
-          "graphs of equal structure are computed where they lie")
+          "graphs of equal structure are computed on their own tensors")
 CHECK_ROW("stream.use-counts", 98, "stream.repeat", stream_use_counts, 0,
           "results that are used outside are there")
 CHECK_ROW("stream.plan", 63, "stream.repeat stream.plan-entries", stream_plan, 0,
@@ -388,7 +388,7 @@ CHECK_ROW("stream.abort", 70,
           "a computation can be aborted")
 CHECK_ROW("stream.callback-unlocked", 76, "stream.abort op.claims-threads enum.threads",
           stream_callback_unlocked, 0,
-          "other threads are answered while the application's callback runs")
+          "calls of other threads return while the application's callback runs")
 CHECK_ROW("stream.device-lost", 84,
           "op.sum stream.free enum.unknown-function enum.back-pointer life.shutdown",
           stream_device_lost, 0,
@@ -473,7 +473,7 @@ CHECK_ROW("life.quiet", 26, "life.map-quiet life.leaves-memory", life_quiet, 0,
           "its use writes nothing to the standard streams")
 CHECK_ROW("life.log-unlocked", 76, "life.leaves-memory op.claims-threads enum.threads",
           life_log_unlocked, 0,
-          "other threads are answered while the host's log runs")
+          "calls of other threads return while the host's log runs")
 CHECK_ROW("life.threads-named", 75, "life.leaves-thread", life_threads, 0,
           "threads that it starts have names")
 CHECK_ROW("life.threads-bound", 75, "life.leaves-thread", life_threads, 1,
@@ -487,7 +487,7 @@ CHECK_ROW("life.two-hosts", 20, "life.init-again", life_two_hosts, 0,
 CHECK_ROW("life.two-hosts-reversed", 20, "life.two-hosts", life_two_hosts, 1,
           "two hosts, the second one goes first")
 CHECK_ROW("life.two-hosts-told", 20, "life.two-hosts buffer.absurd", life_two_hosts_told, 0,
-          "of two hosts both are told of a failure")
+          "a failure is reported to both of two hosts")
 CHECK_ROW("life.exit", 94, NEEDS_WORK, life_exit, 0, "a process may end without shutdown")
 CHECK_ROW("life.fork", 94, NEEDS_WORK, life_fork, 0,
           "in the child of a fork its entries return")
