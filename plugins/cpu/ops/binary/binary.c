@@ -4,6 +4,7 @@
 #include "simd/convert.h"
 #include "types/unpack.h"
 
+// Both operands have n elements.
 typedef void (*binary_fn)(float *y, const float *a, const float *b, int64_t n);
 
 // The same with one b for all.
@@ -30,6 +31,7 @@ BINARY_SCALAR(sub, -)
 BINARY_SCALAR(mul, *)
 BINARY_SCALAR(div, /)
 
+// The two loops of an operation.
 struct binary_op {
     binary_fn row;
     binary_scalar_fn scalar;
@@ -89,7 +91,8 @@ static char *block_at(const struct ggml_tensor *t, struct ggml_row at, int64_t i
     return ggml_row_data(t, at) + (size_t)(i0 / type->blck_size) * type->type_size;
 }
 
-// add where src0 or the result has a type that is unpacked and packed.
+// add where src0 or the result has a type that needs unpacking and packing: in pieces of CPU_CHUNK,
+// which all block sizes divide.
 enum ggml_status CPU_FN(cpu_add_packed)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *b = dst->src[1];
@@ -124,6 +127,7 @@ enum ggml_status CPU_FN(cpu_add_id)(const struct cpu_task *task) {
         memcpy(&id,
                (const char *)ids->data + (size_t)at.i1 * ids->nb[0] + (size_t)at.i2 * ids->nb[1],
                sizeof(id));
+        // Other threads may change the tensor: the checked value must be the used one.
         CPU_READ_ONCE(id);
         if (id < 0 || id >= b->ne[1]) return GGML_STATUS_FAILED;
         const char *bias = (const char *)b->data + (size_t)id * b->nb[1];

@@ -20,6 +20,7 @@ bool cpu_accepts_ssm_scan(const struct ggml_tensor *node) {
     return ggml_fits_ssm_scan(node) && ggml_rows_dense(node->src[1]);
 }
 
+// A multiplication and an addition per element of the state and token.
 int64_t cpu_cost_ssm_scan(const struct ggml_tensor *node) {
     return limited_cost(2.0 * (double)ggml_nelements(node->src[1]) * (double)node->src[0]->ne[0]);
 }
@@ -48,6 +49,7 @@ bool cpu_accepts_gated_delta_net(const struct ggml_tensor *node) {
     return ggml_fits_gated_delta_net(node) && ggml_rows_dense(node->src[2]);
 }
 
+// The decays of a token, per thread.
 size_t cpu_work_gated_delta_net(const struct ggml_tensor *node, int n_threads) {
     return (size_t)node->src[2]->ne[0] * sizeof(float) * (size_t)n_threads;
 }
@@ -63,6 +65,7 @@ bool cpu_accepts_solve_tri(const struct ggml_tensor *node) {
     return ggml_fits_solve_tri(node);
 }
 
+// Half of the matrix is used.
 int64_t cpu_cost_solve_tri(const struct ggml_tensor *node) {
     return limited_cost((double)ggml_nelements(node) * (double)node->ne[1] / 2);
 }
@@ -74,11 +77,13 @@ bool cpu_accepts_lightning_indexer(const struct ggml_tensor *node) {
            (k->type == GGML_TYPE_F32 || ggml_get_type_traits(k->type)->to_float);
 }
 
+// A panel of keys, and products of a block of keys with several heads, per thread.
 size_t cpu_work_lightning_indexer(const struct ggml_tensor *node, int n_threads) {
     (void)node;
     return (size_t)n_threads * INDEXER_FLOATS * sizeof(float);
 }
 
+// All heads times all keys.
 int64_t cpu_cost_lightning_indexer(const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0];
     return limited_cost((double)ggml_nelements(node) * (double)q->ne[0] * (double)q->ne[1]);

@@ -15,6 +15,7 @@ struct delta_net {
     float scale;
 };
 
+// The row as floats; its elements are adjacent.
 static const float *row_of(const struct ggml_tensor *t, int64_t i1, int64_t i2, int64_t i3) {
     return (const float *)(const void *)ggml_row_data(t, (struct ggml_row){i1, i2, i3});
 }
@@ -60,9 +61,12 @@ static void load_decays(const struct delta_net *d, const float *gate) {
         d->decays[i] = cpu_expf(gate[i]);
 }
 
+// One token of rows [j0, j1) of a head's state: the delta rule. What the decayed state recalls for
+// the key is subtracted from the value, and the difference is added along the key.
 // One token of rows [j0, j1) of a head's state.
 static void step(const struct delta_net *d, int64_t seq, int64_t head, int64_t t, int64_t j0,
                  int64_t j1, float *state) {
+    // Several heads and sequences of v may share one of q and k.
     const float *q = row_of(d->q, head % d->q->ne[1], t, seq / (d->sequences / d->q->ne[3]));
     const float *k = row_of(d->k, head % d->k->ne[1], t, seq / (d->sequences / d->k->ne[3]));
     const float *v = row_of(d->v, head, t, seq);
@@ -75,8 +79,8 @@ static void step(const struct delta_net *d, int64_t seq, int64_t head, int64_t t
     }
 }
 
-// All tokens. The newest state is computed in place; older ones are copied from it when they are
-// due.
+// All tokens. The newest state is computed in place; snapshots of older ones are copied from it at
+// their time.
 static void compute_rows(const struct delta_net *d, const float *initial, int64_t unit, int64_t j0,
                          int64_t j1) {
     const int64_t offset = (unit * d->n + j0) * d->n;
@@ -110,6 +114,7 @@ enum ggml_status CPU_FN(cpu_gated_delta_net)(const struct cpu_task *task) {
     d.scale = 1.0f / sqrtf((float)d.n);
     int64_t begin, end;
     cpu_task_range(task, d.tokens > 0 ? d.n * d.heads * d.sequences : 0, &begin, &end);
+    // A range may span several heads.
     while (begin < end) {
         const int64_t j0 = begin % d.n;
         const int64_t j1 = MIN(d.n, j0 + end - begin);

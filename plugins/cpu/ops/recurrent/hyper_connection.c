@@ -6,9 +6,10 @@
 #include "simd/strided.h"
 #include "simd/vmath.h"
 
+// The kernel is for four copies, as in the models that have the operation.
 enum { COPIES = 4 };
 
-// Divides by eps + the sum over the sources, for each destination.
+// Half a step of Sinkhorn's iteration: each column sums up to 1, but for eps.
 static void normalise_sources(double v[COPIES][COPIES], double eps) {
     for (int d = 0; d < COPIES; ++d) {
         double sum = eps;
@@ -44,6 +45,7 @@ static void softmax(double *x, double eps) {
         x[i] = x[i] / sum + eps;
 }
 
+// An element of a two-dimensional tensor with any strides.
 static double element(const struct ggml_tensor *t, int64_t i0, int64_t i1) {
     return (double)cpu_f32_at((const char *)t->data + (size_t)i0 * t->nb[0] +
                               (size_t)i1 * t->nb[1]);
@@ -55,6 +57,7 @@ static void combine(const struct ggml_tensor *dst, int64_t t) {
     const int n_iter = ggml_get_op_params_i32(dst, 1);
     const double scale = element(dst->src[1], 2, 0);
     double v[COPIES][COPIES];
+    // The matrix comes after the weights of the two other operations in the row of the token.
     for (int s = 0; s < COPIES; ++s) {
         for (int d = 0; d < COPIES; ++d) {
             const int at = 2 * COPIES + d + COPIES * s;
@@ -83,7 +86,7 @@ enum ggml_status CPU_FN(cpu_dsv4_hc_comb)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
-// y[i] += weight * x[i], or = where `first`; x at any stride.
+// y[i] += weight * x[i]; the first summand is set instead. x may have any stride.
 static void add_scaled(float *y, const struct ggml_tensor *x, const char *from, float weight,
                        int64_t n, bool first) {
     float buffer[CPU_CHUNK];
@@ -116,7 +119,7 @@ static enum ggml_status for_chunks(const struct cpu_task *task,
     return GGML_STATUS_SUCCESS;
 }
 
-// y[i] += x[i] sigmoid(gate[i]), or = where `first`; both at any stride.
+// y[i] += x[i] sigmoid(gate[i]); the first summand is set instead. Any strides.
 static void add_gated(float *y, const struct ggml_tensor *x, const char *from,
                       const struct ggml_tensor *gate, const char *gate_from, int64_t n,
                       bool first) {

@@ -19,6 +19,7 @@ static void score(const struct ggml_tensor *dst, struct scratch scratch, int64_t
                                    k->type, k->ne[0]};
     struct gemm_column columns[GEMM_COLUMNS];
     float sum[INDEXER_KEYS];
+    // The scores begin with the mask's values.
     const struct ggml_row mask_row = {token, 0, seq % mask->ne[3]};
     cpu_gather_floats(sum, ggml_row_data(mask, mask_row) + (size_t)first * mask->nb[0], mask->nb[0],
                       mask->type, n);

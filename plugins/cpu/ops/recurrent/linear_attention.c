@@ -71,7 +71,8 @@ static void wkv7_step(float *restrict state, float *restrict out, const struct t
     }
 }
 
-// Source `bonus` has one row per head for all tokens; -1: none.
+// Runs a step function over all tokens, for this thread's heads. Source `bonus` has one row per
+// head for all tokens; -1: none.
 static enum ggml_status attend(const struct cpu_task *task, step_fn step, int n_src, int bonus) {
     const struct ggml_tensor *dst = task->dst;
     const struct linear_attention s = linear_attention_of(dst, n_src);
@@ -82,6 +83,7 @@ static enum ggml_status attend(const struct cpu_task *task, step_fn step, int n_
     for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t head = unit % s.heads;
         const int64_t first = unit / s.heads * s.tokens;
+        // States follow the outputs in the result; the initial one is the last source.
         float *state = (float *)dst->data + s.sequences * s.tokens * s.heads * s.n + unit * square;
         memcpy(state, (const float *)dst->src[n_src]->data + unit * square,
                (size_t)square * sizeof(float));

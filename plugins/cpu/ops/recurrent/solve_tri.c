@@ -4,6 +4,7 @@
 #include "base/kernel.h"
 #include "ggml-shape.h"
 
+// columns of a block: its row of unknowns stays in the first-level cache
 enum { SOLVE_COLUMNS = 64 };
 
 // Forward substitution of a lower triangular matrix with several right-hand sides: the row of

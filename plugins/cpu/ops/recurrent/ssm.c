@@ -17,7 +17,7 @@ static float convolve(const struct ggml_tensor *x, const struct ggml_tensor *fil
     return sum;
 }
 
-// A few channels at a time: they share a line of the result, whose rows are the tokens.
+// A few channels at a time: they are neighbours in the rows of the result, one per token.
 enum ggml_status CPU_FN(cpu_ssm_conv)(const struct cpu_task *task) {
     enum { CHANNELS = 16 };
     const struct ggml_tensor *dst = task->dst;
@@ -46,6 +46,7 @@ enum ggml_status CPU_FN(cpu_ssm_conv)(const struct cpu_task *task) {
 
 // --- selective scan ------------------------------------------------------------------------------
 
+// Operands of a scan: y = <h, c>, where h = exp(delta a) h + delta b x.
 struct scan {
     const struct ggml_tensor *x, *dt, *a, *b, *c;
     const float *initial;
@@ -74,7 +75,7 @@ static float advance(float *state, float decay, const float *decays, const float
     return vf_sum(sum);
 }
 
-// The same where each element of the state has a rate of its own.
+// As advance(), where each element of the state has a rate of its own.
 static float advance_each(float *state, float delta, const float *rates, const float *b,
                           const float *c, float input, int64_t n) {
     float decays[CPU_CHUNK];
@@ -114,8 +115,8 @@ static void scan_token(const struct scan *scan, int64_t seq, int64_t head, int64
     }
 }
 
-// All tokens of rows [p0, p1) of a head. The newest state is computed in place; older ones are
-// copied from it when they are due.
+// All tokens of rows [p0, p1) of a head. The newest state is computed in place; snapshots of older
+// ones are copied from it at their time.
 static void scan_rows(const struct scan *scan, int64_t id, int64_t seq, int64_t head, int64_t p0,
                       int64_t p1) {
     const struct ssm_size *s = &scan->size;
@@ -148,6 +149,7 @@ enum ggml_status CPU_FN(cpu_ssm_scan)(const struct cpu_task *task) {
     scan.initial = src[0]->data;
     scan.y = task->dst->data;
     scan.states = scan.y + ggml_nelements(scan.x);
+    // Every thread checks all ids, so that all of them return the same status.
     for (int64_t seq = 0; seq < s->sequences; ++seq) {
         const int32_t id = sequence_id(src[6], seq);
         if (id < 0 || id >= src[0]->ne[3]) return GGML_STATUS_FAILED;

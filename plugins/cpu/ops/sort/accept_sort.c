@@ -26,10 +26,11 @@ bool cpu_accepts_count_equal(const struct ggml_tensor *node) {
 
 size_t cpu_work_count_equal(const struct ggml_tensor *node, int n_threads) {
     (void)node;
+    // A count per thread.
     return (size_t)n_threads * sizeof(int64_t);
 }
 
-// Bytes from the region's first to behind its last; SIZE_MAX if that is no number.
+// Bytes from the region's first element to the end of its last one; SIZE_MAX on overflow.
 static size_t region_extent(const struct ggml_tensor *b, const struct region *region) {
     const struct ggml_type_traits *type = ggml_get_type_traits(b->type);
     size_t extent = (size_t)(b->ne[0] / type->blck_size) * type->type_size;
@@ -43,7 +44,7 @@ static size_t region_extent(const struct ggml_tensor *b, const struct region *re
     return extent;
 }
 
-// Whether the region lies within the result: its strides and offset come from the application.
+// Whether the region is within the result: its strides and offset come from the application.
 bool cpu_accepts_region(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -65,6 +66,7 @@ bool cpu_accepts_tri(const struct ggml_tensor *node) {
     return ggml_fits_tri(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]);
 }
 
+// A row of the source becomes a diagonal.
 bool cpu_accepts_diag(const struct ggml_tensor *node) {
     return ggml_fits_diag(node) && ggml_rows_dense(node);
 }

@@ -3,6 +3,7 @@
 #include "base/kernel.h"
 #include "ggml-shape.h"
 
+// A range of columns.
 struct columns {
     int64_t begin, end;
 };
@@ -38,7 +39,7 @@ enum ggml_status CPU_FN(cpu_tri)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
-// All types that it takes have 0 as all bits 0.
+// A type that the kernel accepts represents 0 by zero bits.
 enum ggml_status CPU_FN(cpu_diag)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *src = dst->src[0];

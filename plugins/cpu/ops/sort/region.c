@@ -5,7 +5,7 @@
 
 #include "simd/convert.h"
 
-// Adds floats, which may lie at any address: the region's strides are the application's.
+// Adds floats at any address: the region's strides are the application's.
 static void accumulate(char *y, const char *x, size_t step, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
         float sum, term;
@@ -27,7 +27,7 @@ static void assign(char *y, const struct ggml_tensor *b, const char *x) {
         memcpy(y + (size_t)i * type->type_size, x + (size_t)i * b->nb[0], type->type_size);
 }
 
-// Copies src0 to the result, shared out among the threads; a barrier follows.
+// Copies src0 to the result; the threads share the work, and a barrier has to follow.
 static void copy_source(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_type_traits *type = ggml_get_type_traits(dst->type);
@@ -39,7 +39,8 @@ static void copy_source(const struct cpu_task *task) {
             (const char *)dst->src[0]->data + (size_t)begin * row, (size_t)(end - begin) * row);
 }
 
-// Rows that may overlap are written by one thread, in order.
+// Rows that may overlap are written by one thread, in order: the result is then the same with any
+// number of threads.
 static enum ggml_status write_region(const struct cpu_task *task, bool adds) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *b = dst->src[1];
@@ -64,10 +65,12 @@ static enum ggml_status write_region(const struct cpu_task *task, bool adds) {
     return GGML_STATUS_SUCCESS;
 }
 
+// The result is src0 with a region added to.
 enum ggml_status CPU_FN(cpu_acc)(const struct cpu_task *task) {
     return write_region(task, true);
 }
 
+// The result is src0 with a region overwritten.
 enum ggml_status CPU_FN(cpu_set)(const struct cpu_task *task) {
     return write_region(task, false);
 }

@@ -20,7 +20,7 @@ static inline struct region region_of(const struct ggml_tensor *node) {
     return region;
 }
 
-// Whether two rows of b may have a place of the region in common.
+// Whether two rows of b may write the same bytes of the region. May be true for rows that don't.
 static inline bool region_overlaps(const struct ggml_tensor *b, const struct region *region) {
     const struct ggml_type_traits *type = ggml_get_type_traits(b->type);
     size_t extent = (size_t)(b->ne[0] / type->blck_size) * type->type_size;

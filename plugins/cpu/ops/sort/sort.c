@@ -8,6 +8,7 @@
 
 enum { DIGIT_BITS = 8, DIGITS = 4, DIGIT_VALUES = 1 << DIGIT_BITS, SMALL = 48 };
 
+// Digit 0 is the lowest byte.
 static uint32_t digit_of(uint32_t key, int digit) {
     return key >> (digit * DIGIT_BITS) & (DIGIT_VALUES - 1);
 }
@@ -42,7 +43,7 @@ static void insertion_sort(struct sort_item *items, int64_t n) {
     }
 }
 
-// From `from` to `to` by one digit.
+// One pass of the radix sort: counts the digits, then moves the items in order. Stable.
 static void distribute(const struct sort_item *from, struct sort_item *to, int64_t n, int digit) {
     int64_t starts[DIGIT_VALUES + 1] = {0};
     for (int64_t i = 0; i < n; ++i)
@@ -53,7 +54,7 @@ static void distribute(const struct sort_item *from, struct sort_item *to, int64
         to[starts[digit_of(from[i].key, digit)]++] = from[i];
 }
 
-// Stable; `other` holds n items too.
+// LSD radix sort, O(n) in four passes; stable. `other` has room for n items, too.
 static void sort_items(struct sort_item *items, struct sort_item *other, int64_t n) {
     if (n <= SMALL) {
         insertion_sort(items, n);
