@@ -102,10 +102,30 @@ def check_packages(place):
         check(f"{name}.pc needs no other package's", good and "ggml" in text, text)
 
 
+def check_documents(prefix):
+    """What an author reads: the guides, the contract also as a page with an anchor for each rule, and the licence."""
+    folder = os.path.join(prefix, "share/doc/ggml-host")
+    there = set(os.listdir(folder))
+    check("the contract, the guides and the licence are installed",
+          {"LICENSE", "plugin-contract.md", "writing-a-plugin.md", "plugin-check.md", "security.md"} <= there, there)
+    if not shutil.which("cmark-gfm"):
+        print(f"ok {len(results) + 1} - the contract as a page # SKIP no cmark-gfm")
+        results.append(True)
+        return
+    with open(os.path.join(folder, "plugin-contract.md"), encoding="utf-8") as stream:
+        rules = re.findall(r"^\*\*(GP-\d+)\.", stream.read(), re.M)
+    with open(os.path.join(folder, "plugin-contract.html"), encoding="utf-8") as stream:
+        page = stream.read()
+    check("the contract is a page too, with every rule", rules and re.findall(r'<strong id="(GP-\d+)">', page) == rules, len(rules))
+    links = {link.split("#")[0] for name in there if name.endswith(".html")
+             for link in re.findall(r'href="([\w.\-]+\.html)', open(os.path.join(folder, name), encoding="utf-8").read())}
+    check("pages link to pages that are installed", links and links <= there, links - there)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="ggml-plugin-new-") as folder:
         place = Place(folder)
-        place.install()
+        check_documents(place.install())
         check_project(place, "mine")
         check_project(place, "mine_too", "--c++")
         check_attacks(place)
