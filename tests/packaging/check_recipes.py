@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The recipes of package managers: what they would run is run as far as to the configured build, with stand-ins for the managers
+themselves; the release's archive is used by a sample project as a Meson wrap; the AppDir is built and started. Speaks TAP.
+
+Usage: check_recipes.py SOURCE_ROOT STATIC_LIBRARY PLUGIN COMPILER..."""
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import types
+
+SOURCE, LIBRARY, PLUGIN = (os.path.abspath(path) for path in sys.argv[1:4])
+COMPILER = sys.argv[4:]
+results = []
+
+
+def check(name, condition, text=""):
+    results.append(bool(condition))
+    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
+    if not condition:
+        print("".join(f"# {line[:300]}\n" for line in str(text).splitlines()[-25:]), flush=True)
+
+
+def skip(name, reason):
+    results.append(True)
+    print("ok", len(results), "-", name, "# SKIP", reason, flush=True)
+
+
+def run(command, folder, **environment):
+    return subprocess.run(command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=300,
+                          env={**os.environ, "CC": " ".join(COMPILER), **environment})
+
+
+def configures(name, options, folder):
+    """The tree configures with these options, and the build has the library and nothing for developers."""
+    done = run(["meson", "setup", folder, SOURCE, *options], ".")
+    check(f"{name}: the tree configures with its options", done.returncode == 0, done.stdout)
+    listed = run(["meson", "introspect", "--targets", folder], ".") if done.returncode == 0 else None
+    names = {target["name"] for target in json.loads(listed.stdout)} if listed else set()
+    check(f"{name}: the library is built, and no tests", "ggml" in names and not any(n.startswith("test-") for n in names), sorted(names)[:40])
+
+
+def check_vcpkg(folder):
+    port = os.path.join(SOURCE, "packaging", "vcpkg", "ggml-host")
+    with open(os.path.join(port, "vcpkg.json"), encoding="utf-8") as stream:
+        manifest = json.load(stream)
+    check("vcpkg: the manifest has a name and a version", manifest["name"] == "ggml-host" and manifest["version"], manifest)
+    if not shutil.which("cmake"):
+        skip("vcpkg: the port runs", "no cmake")
+        return
+    runner = os.path.join(folder, "run.cmake")
+    with open(runner, "w", encoding="utf-8") as stream:
+        stream.write("""function(vcpkg_configure_meson)
+  cmake_parse_arguments(PARSE_ARGV 0 a "" "SOURCE_PATH" "OPTIONS")
+  message(STATUS "SOURCE=${a_SOURCE_PATH}")
+  foreach(option IN LISTS a_OPTIONS)
+    message(STATUS "OPTION=${option}")
+  endforeach()
+  if(a_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "${a_UNPARSED_ARGUMENTS}")
+  endif()
+endfunction()
+function(vcpkg_install_meson)
+  file(WRITE "${CURRENT_PACKAGES_DIR}/lib/libggml.so.1" "")
+  file(WRITE "${CURRENT_PACKAGES_DIR}/lib/libggml.a" "")
+  file(WRITE "${CURRENT_PACKAGES_DIR}/debug/include/ggml.h" "")
+endfunction()
+function(vcpkg_fixup_pkgconfig)
+endfunction()
+function(vcpkg_install_copyright)
+  cmake_parse_arguments(PARSE_ARGV 0 a "" "" "FILE_LIST")
+  file(INSTALL ${a_FILE_LIST} DESTINATION "${CURRENT_PACKAGES_DIR}/share/ggml-host")
+endfunction()
+include("${PORT}/portfile.cmake")
+""")
+    packages = os.path.join(folder, "packages")
+    done = run(["cmake", f"-DPORT={port}", f"-DCURRENT_PACKAGES_DIR={packages}", "-DVCPKG_LIBRARY_LINKAGE=static", "-P", runner], folder)
+    options = re.findall(r"OPTION=(.*)", done.stdout)
+    left = sorted(os.path.relpath(os.path.join(top, name), packages) for top, _, files in os.walk(packages) for name in files)
+    check("vcpkg: the port runs and leaves what vcpkg wants of a static library", done.returncode == 0 and
+          left == ["lib/libggml.a", "share/ggml-host/LICENSE"], (done.stdout, left))
+    check("vcpkg: it builds this tree", f"SOURCE={SOURCE}" in done.stdout and options, done.stdout)
+    configures("vcpkg", options, os.path.join(folder, "by-vcpkg"))
+
+
+def conan_stand_ins(calls):
+    """Modules with the names and signatures of those that the recipe imports."""
+    class Toolchain:
+        def __init__(self, recipe):
+            self.project_options = {}
+            calls["toolchain"] = self
+
+        def generate(self):
+            calls["generated"] = dict(self.project_options)
+
+    class Meson:
+        def __init__(self, recipe):
+            pass
+
+        configure = build = install = lambda self: calls.setdefault("meson", []).append(1)
+
+    def copy(recipe, pattern, src, dst):
+        calls.setdefault("copied", []).append((pattern, os.path.realpath(src)))
+
+    modules = {"conan": {"ConanFile": type("ConanFile", (), {})}, "conan.tools": {},
+               "conan.tools.files": {"copy": copy, "rm": lambda recipe, pattern, folder: calls.setdefault("removed", []).append(pattern)},
+               "conan.tools.layout": {"basic_layout": lambda recipe: None},
+               "conan.tools.meson": {"Meson": Meson, "MesonToolchain": Toolchain}}
+    for name, members in modules.items():
+        module = types.ModuleType(name)
+        module.__dict__.update(members)
+        sys.modules[name] = module
+
+
+class Properties(types.SimpleNamespace):
+    def set_property(self, name, value):
+        setattr(self, name, value)
+
+    def rm_safe(self, name):
+        pass
+
+
+def check_conan(folder, version):
+    calls = {}
+    conan_stand_ins(calls)
+    sys.dont_write_bytecode = True
+    spec = importlib.util.spec_from_file_location("recipe", os.path.join(SOURCE, "packaging", "conan", "conanfile.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    recipe = module.GgmlHost()
+    recipe.options = types.SimpleNamespace(**recipe.default_options)
+    recipe.settings = Properties(os="Linux")
+    recipe.cpp_info = Properties()
+    recipe.export_sources_folder = recipe.package_folder = recipe.source_folder = folder
+    for method in ("set_version", "export_sources", "layout", "configure", "generate", "build", "package", "package_info"):
+        getattr(recipe, method)()
+    check("conan: the version is the tree's", recipe.version == version, recipe.version)
+    parts = {pattern.split("/")[0] for pattern, src in calls["copied"] if src == os.path.realpath(SOURCE)}
+    needed = set(re.findall(r"^ *subdir\('(\w+)", open(os.path.join(SOURCE, "meson.build"), encoding="utf-8").read(), re.M))
+    check("conan: it exports every folder that the build names", needed <= parts, (needed - parts))
+    as_text = {True: "true", False: "false"}
+    options = [f"-D{key}={as_text[value] if isinstance(value, bool) else ','.join(value) if isinstance(value, list) else value}"
+               for key, value in calls["generated"].items()]
+    configures("conan", options, os.path.join(folder, "by-conan"))
+    check("conan: the library and what it needs are told", recipe.cpp_info.libs == ["ggml"] and calls["removed"] == ["libggml.so*"], calls)
+
+
+def check_homebrew(folder, version):
+    path = os.path.join(SOURCE, "packaging", "homebrew", "ggml-host.rb")
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read()
+    if shutil.which("ruby"):
+        done = run(["ruby", "-c", path], folder)
+        check("homebrew: the formula is Ruby", done.returncode == 0, done.stdout)
+    else:
+        skip("homebrew: the formula is Ruby", "no ruby")
+    options = re.search(r"options = %w\[(.*?)\]", text, re.S).group(1).split()
+    check("homebrew: the archive is this version's", f"ggml-host-{version}.tar.xz" in text)
+    configures("homebrew", options, os.path.join(folder, "by-homebrew"))
+
+
+def check_release(folder):
+    """Its archive as a wrap of a project that has nothing else."""
+    if run(["git", "rev-parse", "HEAD"], SOURCE).returncode != 0:
+        skip("release", "not a checkout")
+        return
+    out = os.path.join(folder, "release")
+    done = run([os.path.join(SOURCE, "tools", "release"), "--draft", out], folder)
+    check("release: the archive is the same twice, and the tag's command is told", done.returncode == 0 and "the same twice" in done.stdout and
+          re.search(r"git tag -s v[\d.]+ -F ", done.stdout), done.stdout)
+    check("release: the sums are right", run(["sha256sum", "-c", "SHA256SUMS"], out).returncode == 0)
+    app = os.path.join(folder, "app")
+    os.makedirs(os.path.join(app, "subprojects", "packagefiles"))
+    for name in ("main.c", "meson.build"):
+        shutil.copy(os.path.join(SOURCE, "tests", "clients", "one-binary", name), app)
+    shutil.copy(os.path.join(out, "ggml-host.wrap"), os.path.join(app, "subprojects"))
+    archive = [name for name in os.listdir(out) if name.endswith(".tar.xz")][0]
+    shutil.copy(os.path.join(out, archive), os.path.join(app, "subprojects", "packagefiles"))
+    done = run(["meson", "setup", "out", "--wrap-mode=forcefallback"], app)
+    check("wrap: a project that has the wrap and the archive alone configures", done.returncode == 0, done.stdout)
+    with open(os.path.join(app, "subprojects", "packagefiles", archive), "ab") as stream:
+        stream.write(b"x")
+    shutil.rmtree(os.path.join(app, "subprojects", archive[:-len(".tar.xz")]))
+    done = run(["meson", "setup", "again", "--wrap-mode=forcefallback"], app)
+    check("wrap: another archive than the sum says is refused", done.returncode != 0 and "hash" in done.stdout.lower(), done.stdout)
+
+
+def check_appimage(folder):
+    program = os.path.join(folder, "one-binary")
+    done = run([*COMPILER, "-std=c11", "-I", os.path.join(SOURCE, "abi"), os.path.join(SOURCE, "tests/clients/one-binary/main.c"), LIBRARY,
+                "-lm", "-ldl", "-pthread", "-o", program], folder)
+    check("appimage: the sample application links", done.returncode == 0, done.stdout)
+    done = run([os.path.join(SOURCE, "packaging/appimage/build"), program, folder, PLUGIN], folder)
+    place = os.path.join(folder, "one-binary.AppDir")
+    check("appimage: the AppDir is made", done.returncode == 0 and os.path.exists(os.path.join(place, "one-binary.desktop")), done.stdout)
+    moved = os.path.join(folder, "somewhere else")
+    os.rename(place, moved)
+    # Temporary folders may be anybody's to write, and what others could change is refused.
+    done = run([os.path.join(moved, "AppRun")], "/", GGML_ALLOW_UNSAFE_PLUGINS="1")
+    check("appimage: it runs wherever it lies, with the plugin beside it", done.returncode == 0 and "computed [9, 4]" in done.stdout and
+          os.path.join(moved, "usr/bin/ggml-plugins", os.path.basename(PLUGIN)) + ": in use" in done.stdout, done.stdout)
+
+
+def main():
+    with open(os.path.join(SOURCE, "meson.build"), encoding="utf-8") as stream:
+        version = re.search(r"version: '([\d.]+)'", stream.read()).group(1)
+    with tempfile.TemporaryDirectory(prefix="ggml-recipes-") as folder:
+        check_vcpkg(folder)
+        check_conan(folder, version)
+        check_homebrew(folder, version)
+        check_release(folder)
+        check_appimage(folder)
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
