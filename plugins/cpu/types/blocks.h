@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Blocks of quantised types as whole numbers of a byte, with scales: what unpacking them and
-// multiplying with them have in common.
+// Blocks of quantised types as 8-bit numbers with scales, shared by unpacking and by products.
 #ifndef CPU_BLOCKS_H
 #define CPU_BLOCKS_H
 
@@ -25,6 +24,7 @@ struct block_format {
                            offset_at})
 
 // Element i is scale * number + offset, with the scale and the offset of its group.
+// Room for the largest block; smaller ones use the first part.
 struct opened {
     int8_t numbers[QK_K];
     float scales[2 * MAX_GROUPS]; // offsets follow
@@ -36,7 +36,8 @@ CPU_INLINE float *offsets(const struct block_format f, struct opened *o) {
     return o->scales + (f.group == 16 ? OFFSETS_16 : OFFSETS_32);
 }
 
-// `first` where lane i has g + i < 8, else `second`.
+// `first` in lanes with g + i < 8, otherwise `second`: a vector of more than 8 lanes spans both
+// halves.
 CPU_INLINE vf vf_halves(vf first, vf second, const int g) {
     if (LANES < 16) return g < 8 ? first : second;
     vi in_first;
@@ -50,7 +51,7 @@ CPU_INLINE void fill_scales(struct opened *o, int groups) {
         o->scales[g] = o->scales[0];
 }
 
-// y[0] is what the numbers are scaled by. MAX_GROUPS of them are read at most, also beyond the last
+// Multiplies scales by the factor in y[0], in place. Whole vectors are read, also beyond the last
 // group.
 CPU_INLINE void scale_groups(float *y, const int8_t *q, int groups) {
     const float d = y[0];
@@ -58,15 +59,15 @@ CPU_INLINE void scale_groups(float *y, const int8_t *q, int groups) {
         vf_store(y + g, d * vf_from_i8(q + g));
 }
 
-// What half a byte stands for.
+// Values of half a byte, by type. FP4's are doubled, so that they are integers.
 static const int8_t cpu_q4_values[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static const int8_t cpu_q4_0_values[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
 static const int8_t cpu_fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 static const int8_t cpu_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                           1,    13,   25,  38,  53,  69,  89,  113};
 
-// The rest are open_<name>(): the first scale and the first offset hold the block's factors; what
-// is returned is where the numbers are.
+// The other functions are open_<name>(): on entry the first scale and the first offset hold the
+// block's factors; the result points to the numbers.
 
 // Q1_0: a bit per element, set for +1 and clear for -1.
 CPU_INLINE const int8_t *open_q1_0(const block_q1_0 *b, struct opened *o) {
@@ -109,26 +110,31 @@ CPU_INLINE void open_32(struct opened *o, const uint8_t *qs, const uint8_t *qh, 
     }
 }
 
+// Q4_0: biased by 8.
 CPU_INLINE const int8_t *open_q4_0(const block_q4_0 *b, struct opened *o) {
     open_32(o, b->qs, NULL, 8);
     return o->numbers;
 }
 
+// Q4_1: unsigned, with a minimum as offset.
 CPU_INLINE const int8_t *open_q4_1(const block_q4_1 *b, struct opened *o) {
     open_32(o, b->qs, NULL, 0);
     return o->numbers;
 }
 
+// Q5_0: biased by 16; qh has the fifth bits.
 CPU_INLINE const int8_t *open_q5_0(const block_q5_0 *b, struct opened *o) {
     open_32(o, b->qs, b->qh, 16);
     return o->numbers;
 }
 
+// Q5_1: as Q5_0, unsigned, with a minimum as offset.
 CPU_INLINE const int8_t *open_q5_1(const block_q5_1 *b, struct opened *o) {
     open_32(o, b->qs, b->qh, 0);
     return o->numbers;
 }
 
+// Q8_0: the block has them as bytes already.
 CPU_INLINE const int8_t *open_q8_0(const block_q8_0 *b, struct opened *o) {
     (void)o;
     return b->qs;
@@ -248,18 +254,20 @@ CPU_INLINE const int8_t *open_q6_K(const block_q6_K *b, struct opened *o) {
     return o->numbers;
 }
 
+// 32 numbers by a table of 16: low nibbles are the first 16.
 CPU_INLINE void look_up_32(int8_t *numbers, const uint8_t *qs, const int8_t *values) {
     for (int j = 0; j < 32; j += BYTES)
         vb_store(numbers + j, vb_lookup(values, vb_nibbles(qs, j)));
 }
 
+// IQ4_NL: a table of values that are denser around 0.
 CPU_INLINE const int8_t *open_iq4_nl(const block_iq4_nl *b, struct opened *o) {
     look_up_32(o->numbers, b->qs, cpu_iq4_values);
     return o->numbers;
 }
 
-// Each of eight fields of `bits` bits becomes a byte: the upper half moves away, then that of each
-// half, then that of each quarter.
+// Spreads eight fields of `bits` bits to a byte each: first the upper half is moved, then that of
+// each half, then that of each quarter.
 CPU_INLINE uint64_t spread_fields(uint64_t x, const int bits) {
     const uint64_t field = (UINT64_C(1) << bits) - 1;
     const uint64_t two = field << bits | field, four = two << 2 * bits | two;
@@ -287,7 +295,9 @@ CPU_INLINE const int8_t *open_iq4_xs(const block_iq4_xs *b, struct opened *o) {
     return o->numbers;
 }
 
-// Digits of base 3, the most significant first: n bytes give n numbers per digit, `stride` apart.
+// Digits of base 3, most significant first. A byte is a fraction of 256: the leading digit is found
+// by comparison with thirds, and tripling the byte brings up the next. n bytes give n numbers per
+// digit, `stride` apart.
 CPU_INLINE void open_trits(int8_t *numbers, const uint8_t *qs, const int n, const int stride,
                            const int digits) {
     vb rest = vb_load_part(qs, (size_t)n);
@@ -320,6 +330,7 @@ CPU_INLINE const int8_t *open_tq2_0(const block_tq2_0 *b, struct opened *o) {
     return o->numbers;
 }
 
+// A power of two; half of it, since the table of FP4 values is doubled.
 CPU_INLINE void open_mxfp4_scale(const block_mxfp4 *b, struct opened *o) {
     o->scales[0] = GGML_E8M0_TO_FP32_HALF(b->e);
 }
@@ -331,7 +342,7 @@ CPU_INLINE const int8_t *open_mxfp4(const block_mxfp4 *b, struct opened *o) {
     return o->numbers;
 }
 
-// Half the values of four unsigned E4M3 bytes (bias 7); 127 stands for none.
+// Half the values of four unsigned E4M3 bytes (bias 7); code 127 counts as 0.
 CPU_INLINE void open_ue4m3_scales(const uint8_t *d, struct opened *o) {
     int8_t codes[16];
     uint32_t word;
@@ -378,7 +389,8 @@ CPU_INLINE const int8_t *open_numbers(const enum ggml_type type, const void *b, 
 }
 // clang-format on
 
-// The factors of a block each of n <= 4 rows become its first scale and offset.
+// Converts the factors of a block each of n <= 4 rows together: one conversion instruction instead
+// of 2 n.
 CPU_INLINE void open_factors(const struct block_format f, const char *const *blocks, const int n,
                              struct opened *o) {
     ggml_half halves[2][4] = {{0}};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The types whose blocks hold indices of points of a grid: the part of blocks.h, which includes
-// this, that has their open_<name>().
+// Types whose blocks hold indices of grid points: part of blocks.h, with their open_<name>().
 #ifndef CPU_BLOCKS_GRID_H
 #define CPU_BLOCKS_GRID_H
 
@@ -37,8 +36,8 @@ CPU_INLINE void open_bytes_8(uint64_t s, float factor, struct opened *o) {
     scale_groups(o->scales, scales, 8);
 }
 
-// Eight words of four bytes of seven signs get the eighth signs, which make the number of negative
-// ones even.
+// Adds the eighth sign to each group of seven, such that the number of negative signs is even.
+// Eight words of four groups at a time.
 CPU_INLINE void add_eighth_signs(const v8w *sevens, uint32_t *signs) {
     const v8w x = *sevens;
     v8w odd = x ^ (x >> 4 & 0x07070707);

@@ -39,6 +39,7 @@ static void f64_to_float(const void *x, float *y, int64_t n) {
         y[i] = (float)in[i];
 }
 
+// Exact.
 static void f64_from_float(const float *x, void *y, int64_t n) {
     double *out = y;
     for (int64_t i = 0; i < n; ++i)
@@ -53,7 +54,7 @@ static void f32_from_float(const float *x, void *y, int64_t n) {
     memcpy(y, x, (size_t)n * sizeof(float));
 }
 
-// The sum in a block is not needed here.
+// The block's sum serves products only.
 static void q8_1_to_float(const void *x, float *y, int64_t n) {
     const block_q8_1 *b = x;
     for (int64_t i = 0; i < n / QK8_1; ++i, ++b, y += QK8_1) {
@@ -72,7 +73,7 @@ static void q8_K_to_float(const void *x, float *y, int64_t n) {
     }
 }
 
-// To nearest, within -127 and 127; NaN gives -127.
+// Rounds to nearest, limited to -127 and 127; NaN gives -127.
 static int round_to_7bit(float x) {
     const float rounded = rintf(x);
     return rounded >= 127.0f ? 127 : rounded >= -127.0f ? (int)rounded : -127;
@@ -82,6 +83,7 @@ static int round_to_7bit(float x) {
 static void pack_block_q8_K(const float *x, block_q8_K *b) {
     float max = 0.0f;
     for (int j = 0; j < QK_K; ++j)
+        // With its sign.
         max = fabsf(x[j]) > fabsf(max) ? x[j] : max;
     memset(b, 0, sizeof(*b));
     if (max == 0.0f) return;
@@ -128,6 +130,7 @@ ggml_from_float_t cpu_from_float(enum ggml_type type) {
     }
 }
 
+// Types that F32 doesn't hold exactly.
 static bool is_wide(enum ggml_type type) {
     return type == GGML_TYPE_F64 || type == GGML_TYPE_I32 || type == GGML_TYPE_I64;
 }
@@ -140,18 +143,20 @@ bool cpu_converts_wide(enum ggml_type from, enum ggml_type to) {
     return is_wide(from) && (is_wide(to) || is_half(to));
 }
 
-// Of the two neighbours the one with an odd mantissa: rounding that once more is as rounding once.
+// Rounds to the neighbour with an odd mantissa. Rounding once more, to a shorter type, then gives
+// the same result as rounding once (Boldo and Melquiond, 2008).
 static float round_to_odd(double x) {
     float y = (float)x;
     if ((double)y == x || x != x) return y;
     uint32_t bits;
     memcpy(&bits, &y, sizeof(bits));
+    // One step towards or away from 0, whichever leads to x.
     if (bits % 2 == 0) bits += fabs((double)y) > fabs(x) ? UINT32_MAX : 1;
     memcpy(&y, &bits, sizeof(y));
     return y;
 }
 
-// At most CPU_WIDE_CHUNK elements. Types that floats hold exactly go by way of these.
+// At most CPU_WIDE_CHUNK elements. Types that F32 holds exactly are converted through F32.
 void cpu_to_double(enum ggml_type type, const void *x, double *y, int64_t n) {
     float narrow[CPU_WIDE_CHUNK];
     switch (type) {
@@ -167,8 +172,8 @@ void cpu_to_double(enum ggml_type type, const void *x, double *y, int64_t n) {
         y[i] = (double)narrow[i];
 }
 
-// At most CPU_WIDE_CHUNK elements. To half types by way of a float that is rounded to odd, so
-// that the second rounding is right.
+// At most CPU_WIDE_CHUNK elements. Half types are converted through an F32 that is rounded to odd,
+// so that rounding twice equals rounding once.
 void cpu_from_double(enum ggml_type type, const double *x, void *y, int64_t n) {
     float narrow[CPU_WIDE_CHUNK];
     switch (type) {

@@ -6,13 +6,13 @@
 
 #include "ggml-impl.h"
 
-// To and from F32; NULL for the types that need look-up tables. Numbers that an integer can't hold
-// become the nearest that it can, NaN the lowest; fractions are cut off. [any-thread]
+// To and from F32; NULL for types that need look-up tables. Values outside an integer's range
+// become its nearest limit, NaN the lowest; fractions are truncated. [any-thread]
 ggml_to_float_t cpu_to_float(enum ggml_type type);
 ggml_from_float_t cpu_from_float(enum ggml_type type);
 
-// Whether a conversion has to go through F64 to come out right: F32 would lose digits, or round
-// twice. [any-thread]
+// Whether a conversion needs F64 in between: through F32 it would lose digits, or round twice.
+// [any-thread]
 bool cpu_converts_wide(enum ggml_type from, enum ggml_type to);
 // To and from F64, for every type that has cpu_to_float(), cpu_from_float(). n <= CPU_WIDE_CHUNK.
 // [any-thread]

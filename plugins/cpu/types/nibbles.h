@@ -8,8 +8,8 @@
 
 enum { NIBBLE_ROWS = 4 };
 
-// Where the halves of bytes lie, what they stand for, and whether the high ones are a group of
-// their own, 32 after the low ones, or the second half of the same group.
+// Location of the nibbles, their values, and whether high nibbles form a group of their own, 32
+// elements after the low ones, or the second half of the same group.
 struct nibble_format {
     int qs_at;
     const int8_t *values;
@@ -42,13 +42,14 @@ CPU_INLINE void open_nibble_scales(const enum ggml_type type, const void *b, str
 }
 
 #if defined(__AVX512F__)
-// What the numbers of group g stand for.
+// Values of the 16 codes in group g: the table is scaled once instead of every number.
 CPU_INLINE vf scaled_values(const struct block_format f, vf values, struct opened *o, int g) {
     const vf table = o->scales[g] * values;
     return f.offset_at >= 0 ? table + offsets(f, o)[g] : table;
 }
 
-// sums[c][r] += products of group g, and of the next where the high halves are that, with column c.
+// sums[c][r] += products of group g with column c, and of the next group if that has the high
+// nibbles.
 CPU_INLINE void add_nibble_group(const struct block_format f, vf (*sums)[NIBBLE_ROWS], const int r,
                                  const char *block, struct opened *o, int g, const float *const *x,
                                  const int columns) {

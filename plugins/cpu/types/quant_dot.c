@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The numbers of a group are multiplied and added exactly; what follows is rounded at the same
-// places at every level, also where products and sums are fused.
+// The numbers of a group are multiplied and added exactly. Everything after that is rounded at the
+// same places at every level, even where products and sums are fused.
 #include "types/quant_dot.h"
 
 #include "ggml-common.h"
@@ -38,14 +38,17 @@ struct rows {
     int64_t n;
 };
 
+// Elements of a block.
 CPU_INLINE int block_size(const enum ggml_type type) {
     return type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_0 ? QK8_0 : QK_K;
 }
 
+// Elements per scale.
 CPU_INLINE int group_size(const enum ggml_type type) {
     return type == GGML_TYPE_Q6_K ? 16 : 32;
 }
 
+// As float.
 static float half(ggml_half h) {
     float f;
     cpu_f16_to_f32(&f, &h, 1);
@@ -96,7 +99,7 @@ static void open_q6_K(const block_q6_K *b, struct block *out) {
     out->d = half(b->d);
 }
 
-// Block i of a row; the type is known when compiling.
+// Block i of a row. The type is a compile-time constant.
 CPU_INLINE void open_block(const enum ggml_type type, const void *row, int64_t i,
                            struct block *out) {
     switch (type) {
@@ -107,8 +110,7 @@ CPU_INLINE void open_block(const enum ggml_type type, const void *row, int64_t i
     }
 }
 
-// Block i of the other row, which is Q8_0 or Q8_K, with sums of 16 numbers where the type has
-// them.
+// Block i of the partner row, Q8_0 or Q8_K; the latter has sums of 16 numbers.
 CPU_INLINE struct partner open_partner(const enum ggml_type type, const void *row, int64_t i) {
     if (block_size(type) == QK8_0) {
         const block_q8_0 *b = (const block_q8_0 *)row + i;
@@ -118,7 +120,7 @@ CPU_INLINE struct partner open_partner(const enum ggml_type type, const void *ro
     return (struct partner){b->qs, b->bsums, b->d};
 }
 
-// Compilers turn this into the level's instruction for it.
+// Sum of products; compilers use the level's instruction for it.
 CPU_INLINE int32_t sum_products(const int8_t *a, const int8_t *b, const int n) {
     int32_t sum = 0;
     for (int j = 0; j < n; ++j)
@@ -149,7 +151,8 @@ CPU_INLINE void sum_four(const struct block *a, const struct partner *b, int j, 
 }
 #endif
 
-// Sum of minimum times sum of the partner's numbers, over groups of 16.
+// Sum over groups of 16 of the minimum times the sum of the partner's numbers: the minimum's part
+// of the product.
 static int32_t weighted_mins(const struct block *a, const struct partner *b) {
     int32_t sum = 0;
     for (int g = 0; g < MAX_GROUPS; ++g)
@@ -157,7 +160,8 @@ static int32_t weighted_mins(const struct block *a, const struct partner *b) {
     return sum;
 }
 
-// Every product of two of these is exact in double precision, and fusing it changes nothing.
+// Value of a pair of blocks. Products of two such factors are exact in double precision, so that
+// fusing changes nothing.
 CPU_INLINE double block_value(const enum ggml_type type, const struct block *a,
                               const struct partner *b, int32_t weighted) {
     double value = (double)a->d * (double)weighted;
@@ -195,7 +199,7 @@ CPU_INLINE void dot(const enum ggml_type type, const int count, const struct row
         s[(size_t)(k / count) + (size_t)(k % count) * bs] = (float)sums[k];
 }
 
-// All products of nrc rows with nrc rows, two by two where nrc is even.
+// All products of nrc rows with nrc rows, in pairs where nrc is even.
 CPU_INLINE void dot_rows(const enum ggml_type type, const struct rows *rows, int nrc, float *s,
                          size_t bs) {
     const int step = nrc % 2 == 0 ? 2 : 1;

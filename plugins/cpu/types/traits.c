@@ -22,8 +22,7 @@ static const float *load(float *buffer, struct operand from, int64_t i0, int64_t
     return buffer;
 }
 
-// Inner product of two rows of any types, by way of chunks of floats; chunks are added in
-// double.
+// Inner product of two rows of any types, through chunks of floats. Chunks are added in double.
 static float dot(struct operand x, struct operand y, int64_t n) {
     float x_buffer[CHUNK];
     float y_buffer[CHUNK];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The converters with vectors, compiled once for each instruction-set level; types without one fall
-// back on the scalar converters of codec.c.
+// Converters with vectors, compiled once for each instruction-set level. Types without one use the
+// scalar converters of codec.c.
 #include "types/unpack.h"
 
 #include "types/blocks.h"
@@ -24,7 +24,7 @@ static void unpack_i32(const void *x, float *y, int64_t n) {
         y[i] = (float)in[i];
 }
 
-// A product of a scale and a number is exact: fusing it with the addition changes nothing.
+// The product of a scale and a number is exact: fusing it with the addition changes nothing.
 CPU_INLINE void unpack_blocks(const struct block_format f, const char *x, float *y, int64_t n) {
     for (int64_t i = 0; i < n; i += f.size, x += f.bytes) {
         struct opened o;
@@ -76,7 +76,7 @@ static void pack_bf16(const float *x, void *y, int64_t n) {
     cpu_f32_to_bf16(y, x, n);
 }
 
-// Truncates; what does not fit becomes the nearest that does, NaN the lowest.
+// Truncates. Values out of range become the nearest limit, NaN the lowest.
 static void pack_i32(const float *x, void *y, int64_t n) {
     int32_t *out = y;
     for (int64_t i = 0; i < n; ++i) {
