@@ -20,6 +20,7 @@
 #include <sys/sysctl.h>
 #endif
 
+// Nanoseconds of a clock that never goes back, for profiles.
 uint64_t cpu_clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now); // of the performance counter on Windows
@@ -71,6 +72,7 @@ bool cpu_thread_priority(enum ggml_sched_priority priority) {
            pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) == 0;
 }
 
+// 50 microseconds, for threads that wait for a longer time: a sleep instead of spinning.
 void cpu_thread_rest(void) {
     const struct timespec moment = {0, 50000};
     nanosleep(&moment, NULL);
@@ -111,6 +113,7 @@ bool cpu_model(char *out_name, size_t size) {
     return out_name[0] != '\0';
 }
 
+// A line of /proc/meminfo in bytes; 0 if there is none.
 static size_t meminfo_bytes(const char *text, const char *key) {
     unsigned long long kib = 0;
     const char *line = strstr(text, key);

@@ -63,10 +63,13 @@ static void hold_idle(void) {
     pthread_mutex_lock(&idle_lock);
 }
 
+// In the parent and the child of a fork, after hold_idle().
 static void release_idle(void) {
     pthread_mutex_unlock(&idle_lock);
 }
 
+// The list of idle pools has to be consistent in a child, where the pools themselves are made
+// again.
 __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(hold_idle, release_idle, release_idle);
 }
@@ -348,6 +351,7 @@ void cpu_threadpool_run(struct ggml_threadpool *pool, int n_threads, cpu_share_f
         relax(&spins);
 }
 
+// Ends what begins with a graph: another thread may then use the pool.
 void cpu_threadpool_end(struct ggml_threadpool *pool) {
     pthread_mutex_unlock(&pool->use);
 }

@@ -10,6 +10,7 @@
 #if defined(__AVX512BF16__)
 enum { CPU_BF16_PAIRS = 1 }; // whether the level has it
 
+// Adds the products of BF16 pairs to the lanes' sums.
 CPU_INLINE vf pairs_dot(vf sum, vf a, vf b) {
     return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
 }

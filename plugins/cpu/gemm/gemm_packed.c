@@ -76,6 +76,7 @@ static void pack_columns(const struct product *p) {
     }
 }
 
+// Bytes of k elements of a row.
 static size_t bytes_of(const struct gemm_rows *rows, int64_t k) {
     const struct ggml_type_traits *traits = ggml_get_type_traits(rows->type);
     return (size_t)(k / traits->blck_size) * traits->type_size;
@@ -252,11 +253,13 @@ static void compute(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
     } while (p.k0 < rows->k);
 }
 
+// Products of plain types in F32.
 void CPU_FN(cpu_gemm_packed)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                              const struct gemm_column *columns, int64_t n_columns, float *work) {
     compute(rows, row, n_rows, columns, n_columns, false, work);
 }
 
+// Products of BF16 rows with columns as pairs; a pair counts as one F32 element of the panel.
 void CPU_FN(cpu_gemm_pairs)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                             const struct gemm_column *columns, int64_t n_columns, float *work) {
     const struct gemm_rows pairs = {rows->data, rows->stride, GGML_TYPE_F32, rows->k / 2};

@@ -93,6 +93,7 @@ CPU_INLINE void add_block(const struct block_format f, vf (*sums)[ROWS], const c
         add_group(f, sums, q, o, g, x, columns);
 }
 
+// Whether the type's numbers are looked up as floats by an instruction.
 CPU_INLINE bool looks_up(const enum ggml_type type) {
     return LANES == 16 && nibble_format(type).values;
 }
@@ -121,6 +122,7 @@ CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const in
     close_tile(t, sums, columns);
 }
 
+// One vector of a plain type as floats.
 CPU_INLINE vf vf_from(const enum ggml_type type, const char *x) {
     if (type == GGML_TYPE_F32) return vf_load((const float *)(const void *)x);
     return type == GGML_TYPE_F16 ? vf_from_f16(x) : vf_from_bf16(x);

@@ -37,10 +37,12 @@ bool cpu_accepts_flash_attn(const struct ggml_tensor *node) {
            node->ne[2] == q->ne[1] && node->ne[3] == q->ne[3];
 }
 
+// A block of queries, scores and sums per thread.
 size_t cpu_work_flash_attn(const struct ggml_tensor *node, int n_threads) {
     return attention_work_floats(node) * (size_t)n_threads * sizeof(float);
 }
 
+// Two products per query, key and channel.
 int64_t cpu_cost_flash_attn(const struct ggml_tensor *node) {
     const double cost = 2.0 * (double)ggml_nelements(node) * (double)node->src[1]->ne[1];
     return cost < 1e18 ? (int64_t)cost : INT64_MAX;

@@ -19,6 +19,7 @@ enum {
     ATTENTION_MAX_SIZE = 1024, // elements of a row of K or V, at most
 };
 
+// To whole vectors of any level.
 static inline int64_t attention_padded(int64_t size) {
     return (size + 15) / 16 * 16;
 }

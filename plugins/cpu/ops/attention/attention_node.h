@@ -42,6 +42,7 @@ static inline const char *attention_keys(const struct attention *a,
     return ggml_row_data(a->k, (struct ggml_row){key, head, rows->batch});
 }
 
+// Several heads of queries share a head of values.
 static inline const char *attention_values(const struct attention *a,
                                            const struct attention_rows *rows, int64_t key) {
     const int64_t head = rows->first_head / (a->q->ne[2] / a->v->ne[2]);

@@ -130,6 +130,7 @@ static inline bool conv_filters_direct(const struct ggml_tensor *kernel) {
     return kernel->type == GGML_TYPE_F32 && ggml_is_packed(kernel);
 }
 
+// Nothing where the product reads the filters in place.
 static inline size_t conv_filters_size(const struct ggml_tensor *kernel) {
     return conv_filters_direct(kernel) ? 0
                                        : conv_pad((size_t)ggml_nelements(kernel) * sizeof(float));

@@ -117,6 +117,7 @@ static enum ggml_status by_pixels(const struct cpu_task *task, const struct conv
     return GGML_STATUS_SUCCESS;
 }
 
+// The layout of the result decides between the two loops.
 enum ggml_status CPU_FN(cpu_conv_2d_dw)(const struct cpu_task *task) {
     const struct conv c = conv_of_2d(task->dst, 2, 0);
     return ggml_rows_dense(task->dst) ? by_rows(task, &c) : by_pixels(task, &c);

@@ -18,6 +18,7 @@ static bool accepts_types(const struct ggml_tensor *node, enum ggml_type from) {
            !(is_integer(to) && ggml_blck_size(from) > 1);
 }
 
+// Copies may change the shape: only the number of elements has to be the same.
 bool cpu_accepts_copy(const struct ggml_tensor *node) {
     const struct ggml_tensor *src = node->src[0];
     return accepts_types(node, src->type) && ggml_nelements(src) == ggml_nelements(node) &&

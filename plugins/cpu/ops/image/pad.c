@@ -7,6 +7,7 @@ static int64_t wrap(int64_t i, int64_t n) {
     return i < 0 ? i + n : i >= n ? i - n : i;
 }
 
+// Elements at any stride, copied as bytes.
 static void copy_elements(const struct ggml_tensor *a, char *y, const char *row, int64_t from,
                           int64_t n) {
     cpu_gather(y, row + (size_t)from * a->nb[0], a->nb[0], ggml_type_size(a->type), n);

@@ -3,6 +3,7 @@
 #include "ops/mul_mat/mul_mat.h"
 #include "runtime/kernel_list.h"
 
+// src1 may have any strides if its type is plain.
 static bool accepts_operands(const struct ggml_tensor *node) {
     return ggml_rows_dense(node->src[0]) && ggml_rows_separable(node->src[1]) &&
            ggml_rows_dense(node);
@@ -12,6 +13,7 @@ bool cpu_accepts_mul_mat(const struct ggml_tensor *node) {
     return ggml_fits_mul_mat(node) && accepts_operands(node);
 }
 
+// Columns as floats or rounded, and panels per thread.
 size_t cpu_work_mul_mat(const struct ggml_tensor *node, int n_threads) {
     return mul_mat_pack_size(node->src[1]) + mul_mat_strips_size(node) +
            (size_t)n_threads * mul_mat_thread_size(node, mul_mat_columns(node));
@@ -23,6 +25,7 @@ int64_t cpu_cost_mul_mat(const struct ggml_tensor *node) {
     return cost < 1e18 ? (int64_t)cost : INT64_MAX;
 }
 
+// Counts and pairs are 32-bit numbers.
 bool cpu_accepts_mul_mat_id(const struct ggml_tensor *node) {
     const struct ggml_tensor *ids = node->src[2];
     return ggml_fits_mul_mat_id(node) && accepts_operands(node) && ids->ne[0] < INT32_MAX &&

@@ -31,6 +31,7 @@ CPU_INLINE vd dot_start(const int8_t *x) {
     return (vd)_mm256_sub_epi32(zero, _mm256_dpbusd_epi32(zero, _mm256_set1_epi8(-128), numbers));
 }
 
+// The sign bit of w is flipped, which adds 128 to it; dot_start() compensates for that.
 CPU_INLINE vd dot_add(vd sum, const int8_t *w, const int8_t *x) {
     const __m256i numbers = _mm256_loadu_si256((const __m256i *)(const void *)w);
     return (vd)_mm256_dpbusd_epi32((__m256i)sum, _mm256_xor_si256(numbers, _mm256_set1_epi8(-128)),

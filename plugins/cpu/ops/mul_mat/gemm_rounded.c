@@ -200,6 +200,7 @@ void CPU_FN(cpu_gemm_rounded)(const struct gemm_rows *rows, int64_t row, int64_t
 
 #else
 
+// Never called at levels without rounded strips.
 void CPU_FN(cpu_round_strip)(enum ggml_type type, const struct gemm_column *columns,
                              int64_t n_columns, int64_t k0, int64_t k, struct strip *out) {
     (void)type, (void)columns, (void)n_columns, (void)k0, (void)k, (void)out;

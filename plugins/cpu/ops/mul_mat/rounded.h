@@ -20,10 +20,12 @@ struct rounded {
     float *sums32;   // of 32
 };
 
+// To a cache line.
 static inline size_t rounded_pad(size_t size) {
     return (size + ROUNDED_LINE - 1) / ROUNDED_LINE * ROUNDED_LINE;
 }
 
+// A scale per group.
 static inline size_t rounded_scales_size(int64_t k) {
     return rounded_pad((size_t)k / ROUNDED_GROUP * sizeof(float));
 }
@@ -70,6 +72,7 @@ struct strip_panel {
     int32_t starts[STRIP_GROUPS * STRIP_PANEL]; // -128 times the sum of the numbers
 };
 
+// Strips over the columns, and in the depth below.
 static inline int64_t strips_across(int64_t n_columns) {
     return (n_columns + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
 }

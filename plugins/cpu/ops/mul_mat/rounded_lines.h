@@ -54,6 +54,7 @@ CPU_INLINE __m256 dot_line(const enum ggml_type type, vb w, const int8_t *x) {
 
 // --- blocks of 32 with one scale -----------------------------------------------------------------
 
+// The numbers of a block of 32, as unsigned bytes: signed types are biased by line_bias().
 CPU_INLINE vb line_numbers_32(const enum ggml_type type, const char *block) {
     const void *b = block;
     switch (type) {

@@ -25,6 +25,7 @@ struct plane_row {
     __m512 mins;                 // by group, of Q2_K
 };
 
+// Types of two bits per number, whose bits are stored in planes.
 CPU_INLINE bool lies_in_planes(const enum ggml_type type) {
     return type == GGML_TYPE_Q2_K || type == GGML_TYPE_Q3_K;
 }

@@ -18,6 +18,8 @@ struct number_range {
     int bias, most;
 };
 
+// By how much the numbers of a type are biased, and the largest biased one, which decides how many
+// products of two bytes a 16-bit sum can hold.
 CPU_INLINE struct number_range number_range_of(const enum ggml_type type) {
     switch (type) {
     case GGML_TYPE_Q1_0:
@@ -243,6 +245,8 @@ MULTIPLY(32, 32)
 MULTIPLY(32, 127)
 MULTIPLY(32, 255)
 
+// The fewer bits a type's numbers have, the more products are added in 16 bits before the sum is
+// widened.
 static multiply_fn choose_multiply(enum ggml_type type, int group, bool offset, int64_t n_vectors) {
     (void)offset, (void)n_vectors;
     const int most = number_range_of(type).most;

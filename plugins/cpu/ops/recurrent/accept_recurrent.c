@@ -6,6 +6,7 @@
 #include "ops/recurrent/ssm.h"
 #include "runtime/kernel_list.h"
 
+// Limited: the product of extents can exceed an int64_t.
 static int64_t limited_cost(double cost) {
     return cost < 1e18 ? (int64_t)cost : INT64_MAX;
 }

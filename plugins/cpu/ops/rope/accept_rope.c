@@ -10,6 +10,7 @@ bool cpu_accepts_rope(const struct ggml_tensor *node) {
            ggml_rows_dense(node);
 }
 
+// A table of cosines and sines per thread, in double.
 size_t cpu_work_rope(const struct ggml_tensor *node, int n_threads) {
     return rope_work_doubles(node->ne[0]) * (size_t)n_threads * sizeof(double);
 }

@@ -75,6 +75,7 @@ static int section_of(const struct rope *r, int64_t i, int64_t *out_start) {
     return section;
 }
 
+// Positions of several sections, as in models for images and videos.
 static bool is_multi(const struct rope *r) {
     return (r->mode & GGML_ROPE_TYPE_MROPE) != 0;
 }

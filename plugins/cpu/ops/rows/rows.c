@@ -56,6 +56,7 @@ static void convert_row(const struct ggml_tensor *b, const char *x, char *y, enu
     }
 }
 
+// Indices repeat over the two outer dimensions of the source.
 static int64_t target_row(const struct ggml_tensor *ids, struct ggml_row from) {
     return index_at(ids, from.i1, from.i2 % ids->ne[1], from.i3 % ids->ne[2]);
 }

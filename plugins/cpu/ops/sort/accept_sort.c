@@ -12,10 +12,12 @@ bool cpu_accepts_top_k(const struct ggml_tensor *node) {
            ggml_rows_dense(node);
 }
 
+// The order of all elements: top_k of as many as there are.
 bool cpu_accepts_argsort(const struct ggml_tensor *node) {
     return node->ne[0] == node->src[0]->ne[0] && cpu_accepts_top_k(node);
 }
 
+// Two arrays of items per thread, between which the passes alternate.
 size_t cpu_work_sort(const struct ggml_tensor *node, int n_threads) {
     return sort_work_size(node->src[0]->ne[0]) * (size_t)n_threads;
 }

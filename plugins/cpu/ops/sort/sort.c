@@ -97,6 +97,7 @@ static void store_indices(const struct ggml_tensor *dst, struct ggml_row at,
         y[i] = items[i].index;
 }
 
+// A thread's part of the work memory.
 static struct sort_item *thread_items(const struct cpu_task *task, int64_t n) {
     return (struct sort_item *)task->work + 2 * n * task->ith;
 }

@@ -5,6 +5,7 @@
 #include "ggml-shape.h"
 #include "simd/convert.h"
 
+// Address of element i0 of a row.
 static float *row_of(const struct ggml_tensor *t, struct ggml_row at, int64_t i0) {
     return (float *)(void *)ggml_row_data(t, at) + i0;
 }
@@ -43,10 +44,12 @@ static void sgd(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, i
         y[i] = x[i] * keep - p[0] * grad[i];
 }
 
+// The parameters are the fifth source.
 enum ggml_status CPU_FN(cpu_opt_step_adamw)(const struct cpu_task *task) {
     return cpu_each_chunk(task, adamw, task->dst->src[4]->data);
 }
 
+// The parameters are the third source.
 enum ggml_status CPU_FN(cpu_opt_step_sgd)(const struct cpu_task *task) {
     return cpu_each_chunk(task, sgd, task->dst->src[2]->data);
 }
