@@ -172,7 +172,7 @@ CPU_INLINE void open_line_scales(const enum ggml_type type, const char *block, s
 // of it, each in four lanes.
 struct line_scales {
     float groups[LINE_GROUPS];
-    __m256 halves[2]; // lanes i and i + 4: groups 2 i and 2 i + 1 of 16, of each half of the block
+    float halves[2][LINE_GROUPS]; // i and i + 4: groups 2 i and 2 i + 1 of 16, by half of the block
 };
 
 // Which is right for the type is known when compiling.
@@ -187,16 +187,18 @@ CPU_INLINE void scale_line(const struct block_format f, const struct opened *o,
     const __m256i apart = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
     const __m256 twice_low = _mm256_permute2f128_ps(of_column, of_column, 0x00);
     const __m256 twice_high = _mm256_permute2f128_ps(of_column, of_column, 0x11);
-    out->halves[0] = _mm256_permutevar8x32_ps(_mm256_loadu_ps(o->scales), apart) * twice_low;
-    out->halves[1] =
-        _mm256_permutevar8x32_ps(_mm256_loadu_ps(o->scales + LINE_GROUPS), apart) * twice_high;
+    const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(o->scales), apart);
+    const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(o->scales + LINE_GROUPS), apart);
+    _mm256_storeu_ps(out->halves[0], low * twice_low);
+    _mm256_storeu_ps(out->halves[1], high * twice_high);
+    CPU_IN_MEMORY(out->halves);
 }
 
 // Factors of group g of 32, by lane.
 CPU_INLINE __m256 line_scale(const struct block_format f, const struct line_scales *scales,
                              const int g) {
     if (f.group == ROUNDED_GROUP) return _mm256_set1_ps(scales->groups[g]);
-    const __m256 half = scales->halves[g / 4];
+    const __m256 half = _mm256_loadu_ps(scales->halves[g / 4]);
     switch (g % 4) {
     case 0: return _mm256_permute_ps(half, 0x00);
     case 1: return _mm256_permute_ps(half, 0x55);
@@ -216,30 +218,33 @@ CPU_INLINE __m256 add_line_offsets(const struct block_format f, __m256 sum, stru
     return sum + _mm256_loadu_ps(from + LINE_GROUPS) * _mm256_loadu_ps(sums + LINE_GROUPS);
 }
 
-// Adds a block of 256 elements of four rows times each column.
+// Adds a block of 256 elements of four rows times each column. Groups of the rows take turns: those
+// of one row wait for each other's sum.
 CPU_INLINE void add_lines_256(const struct block_format f, struct line_sums *sums,
                               const char *const *blocks, const struct rounded *x, int64_t first,
                               const int columns) {
     struct opened o[LINES];
+    struct line_scales scales[LINES][ROUNDED_COLUMNS];
     open_factors(f, blocks, LINES, o);
     CPU_UNROLLED
     for (int r = 0; r < LINES; ++r) {
-        struct line_scales scales[ROUNDED_COLUMNS];
         open_line_scales(f.type, blocks[r], &o[r]);
-        CPU_IN_MEMORY(o[r].scales);
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
-            scale_line(f, &o[r], &x[c], first, &scales[c]);
+            scale_line(f, &o[r], &x[c], first, &scales[r][c]);
             if (line_sign(f) != 0)
                 sums[c].offsets[r] = add_line_offsets(f, sums[c].offsets[r], &o[r], &x[c], first);
         }
+    }
+    CPU_UNROLLED
+    for (int g = 0; g < LINE_GROUPS; ++g) {
         CPU_UNROLLED
-        for (int g = 0; g < LINE_GROUPS; ++g) {
+        for (int r = 0; r < LINES; ++r) {
             const vb w = line_numbers_256(f.type, blocks[r], g);
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c)
                 sums[c].products[r] += dot_line(f.type, w, x[c].numbers + first + 32 * g) *
-                                       line_scale(f, &scales[c], g);
+                                       line_scale(f, &scales[r][c], g);
         }
     }
 }
