@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A device that another process computes, beside the same device in this one: what a graph loses.
-#define _POSIX_C_SOURCE 200809L
+//
+// A process that computes in turn with another one finds its caches cold and its processor asleep,
+// whoever gave it the work. So there is a third to compare with: a process that computes the same
+// graphs for itself, in its own turn. What an isolated graph takes beyond that is the way there.
+#define _GNU_SOURCE
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +15,12 @@
 #include "ggml-host.h"
 #include "json_text.h"
 #include "platform.h"
+
+#ifdef __linux__
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 enum { WIDTH = 32, LAYER_NODES = 5, USUAL_SIZES = 3 };
 
@@ -34,8 +44,9 @@ struct chain {
 // Microseconds for a graph.
 struct times {
     double here;
+    double apart; // in a process that computes for itself
     double isolated;
-    double difference; // median of the pairs'
+    double difference; // of the last two, median of the rounds
     double changed;    // isolated, when a parameter changed since
 };
 
@@ -86,20 +97,113 @@ static double compute(struct chain *chain, int in_a_row) {
     return status == GGML_STATUS_SUCCESS ? (bench_ns() - start) / in_a_row : -1;
 }
 
-// Times both in turn, so that what else the machine does strikes both alike; then the isolated
-// one with a node that changes each time, which has to be sent again.
-static bool measure_runs(struct chain *here, struct chain *isolated, const struct options *options,
+// False after the reason was printed.
+static bool load_plugins(const struct options *options) {
+    if (!options->plugin_path || ggml_plugin_load_all(options->plugin_path, NULL) == GGML_HOST_OK)
+        return true;
+    fprintf(stderr, "ggml-bench: %s\n", ggml_last_error());
+    return false;
+}
+
+// --- the process to compare with -----------------------------------------------------------------
+
+struct control {
+    int socket; // -1: none
+    long process;
+};
+
+#ifdef __linux__
+// Computes graphs of as many nodes as it is asked for, and answers how long that took, until the
+// other end is closed. A device that is not there is the other process's to tell.
+_Noreturn static void control_serve(const struct options *options, int socket) {
+    struct chain chain = {0};
+    int n_nodes, made = 0;
+    if (!freopen("/dev/null", "w", stderr)) _exit(BENCH_ERROR);
+    ggml_backend_dev_t device = load_plugins(options) ? bench_find_device(options->device) : NULL;
+    while (device && recv(socket, &n_nodes, sizeof(n_nodes), MSG_WAITALL) == sizeof(n_nodes)) {
+        if (made && made != n_nodes) chain_free(&chain);
+        if (made != n_nodes && !chain_make(device, n_nodes, &chain)) break;
+        made = n_nodes;
+        const double ns = compute(&chain, options->in_a_row);
+        if (send(socket, &ns, sizeof(ns), MSG_NOSIGNAL) != sizeof(ns)) break;
+    }
+    _exit(BENCH_OK);
+}
+
+// Before any plugin is loaded: a driver's threads would not be in the child.
+static struct control control_start(const struct options *options) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return (struct control){.socket = -1};
+    const pid_t process = fork();
+    if (process == 0) {
+        close(ends[0]);
+        control_serve(options, ends[1]);
+    }
+    close(ends[1]);
+    return (struct control){ends[0], process};
+}
+
+// Nanoseconds there, below 0 on failure.
+static double control_compute(const struct control *control, int n_nodes) {
+    double ns;
+    if (send(control->socket, &n_nodes, sizeof(n_nodes), MSG_NOSIGNAL) == sizeof(n_nodes) &&
+        recv(control->socket, &ns, sizeof(ns), MSG_WAITALL) == sizeof(ns)) {
+        return ns;
+    }
+    fprintf(stderr, "ggml-bench: the process to compare with is gone\n");
+    return -1;
+}
+
+static void control_end(const struct control *control) {
+    if (control->socket < 0) return;
+    close(control->socket);
+    if (control->process > 0) waitpid((pid_t)control->process, NULL, 0);
+}
+#else
+// Where devices can't be isolated either.
+static struct control control_start(const struct options *options) {
+    (void)options;
+    return (struct control){.socket = -1};
+}
+
+static double control_compute(const struct control *control, int n_nodes) {
+    (void)control;
+    (void)n_nodes;
+    return -1;
+}
+
+static void control_end(const struct control *control) {
+    (void)control;
+}
+#endif
+
+// --- comparing -----------------------------------------------------------------------------------
+
+// What is compared: chains in this process and on the isolated device, of so many nodes.
+struct contest {
+    struct chain here, isolated;
+    const struct control *control;
+    int n_nodes;
+};
+
+// Times all in turn, so that what else the machine does strikes them alike; then the isolated one
+// with a node that changes each time, which has to be sent again.
+static bool measure_runs(struct contest *contest, const struct options *options,
                          struct times *out_times) {
     const int runs = options->runs;
-    double *all = calloc(4 * (size_t)runs, sizeof(all[0]));
-    double *a = all, *b = all + runs, *both = all + 2 * runs, *changed = all + 3 * runs;
+    struct chain *isolated = &contest->isolated;
+    double *all = calloc(5 * (size_t)runs, sizeof(all[0]));
+    double *a = all, *b = all + runs, *both = all + 2 * runs, *changed = all + 3 * runs,
+           *apart = all + 4 * runs;
     bool good = all != NULL;
     for (int i = -3; i < runs && good; ++i) {
         const int at = i < 0 ? 0 : i;
-        a[at] = compute(here, options->in_a_row);
+        a[at] = compute(&contest->here, options->in_a_row);
+        apart[at] = control_compute(contest->control, contest->n_nodes);
         b[at] = compute(isolated, options->in_a_row);
-        both[at] = b[at] - a[at];
-        good = a[at] >= 0 && b[at] >= 0;
+        both[at] = b[at] - apart[at];
+        good = a[at] >= 0 && apart[at] >= 0 && b[at] >= 0;
     }
     for (int i = 0; i < runs && good; ++i) {
         isolated->scaled->op_params[0] ^= 1; // the last bit of the factor
@@ -108,6 +212,7 @@ static bool measure_runs(struct chain *here, struct chain *isolated, const struc
     }
     if (good) {
         out_times->here = bench_median(a, runs) / 1e3;
+        out_times->apart = bench_median(apart, runs) / 1e3;
         out_times->isolated = bench_median(b, runs) / 1e3;
         out_times->difference = bench_median(both, runs) / 1e3;
         out_times->changed = bench_median(changed, runs) / 1e3;
@@ -116,16 +221,22 @@ static bool measure_runs(struct chain *here, struct chain *isolated, const struc
     return good;
 }
 
+// Where the same graphs are computed.
+struct devices {
+    ggml_backend_dev_t here, isolated;
+    const struct control *control;
+};
+
 // Makes the same graph on both devices and measures it. *n_nodes becomes the number that it has.
-static bool measure(ggml_backend_dev_t device, ggml_backend_dev_t isolated, int *n_nodes,
-                    const struct options *options, struct times *out_times) {
-    struct chain chains[2] = {{0}};
-    const bool good = chain_make(device, *n_nodes, &chains[0]) &&
-                      chain_make(isolated, *n_nodes, &chains[1]) &&
-                      measure_runs(&chains[0], &chains[1], options, out_times);
-    if (good) *n_nodes = ggml_graph_n_nodes(chains[0].graph);
-    chain_free(&chains[0]);
-    chain_free(&chains[1]);
+static bool measure(const struct devices *devices, int *n_nodes, const struct options *options,
+                    struct times *out_times) {
+    struct contest contest = {.control = devices->control, .n_nodes = *n_nodes};
+    const bool good = chain_make(devices->here, *n_nodes, &contest.here) &&
+                      chain_make(devices->isolated, *n_nodes, &contest.isolated) &&
+                      measure_runs(&contest, options, out_times);
+    if (good) *n_nodes = ggml_graph_n_nodes(contest.here.graph);
+    chain_free(&contest.here);
+    chain_free(&contest.isolated);
     return good;
 }
 
@@ -134,34 +245,34 @@ static bool measure(ggml_backend_dev_t device, ggml_backend_dev_t isolated, int 
 // One size of graph.
 static void print_times(const struct options *options, int n_nodes, const struct times *times,
                         bool first) {
-    const double ratio = times->isolated / times->here;
+    const double ratio = times->isolated / times->apart;
     if (options->json) {
-        printf("%s\n    {\"nodes\": %d, \"us\": %.2f, \"isolated_us\": %.2f, \"difference_us\": "
-               "%.2f, \"ratio\": %.4f, \"changed_us\": %.2f}",
-               first ? "" : ",", n_nodes, times->here, times->isolated, times->difference, ratio,
-               times->changed);
+        printf("%s\n    {\"nodes\": %d, \"us\": %.2f, \"apart_us\": %.2f, \"isolated_us\": %.2f, "
+               "\"difference_us\": %.2f, \"ratio\": %.4f, \"changed_us\": %.2f}",
+               first ? "" : ",", n_nodes, times->here, times->apart, times->isolated,
+               times->difference, ratio, times->changed);
         return;
     }
-    printf("%8d %10.1f %10.1f %11.1f %8.3f %10.1f\n", n_nodes, times->here, times->isolated,
-           times->difference, ratio, times->changed);
+    printf("%8d %10.1f %10.1f %10.1f %11.1f %8.3f %10.1f\n", n_nodes, times->here, times->apart,
+           times->isolated, times->difference, ratio, times->changed);
 }
 
 // Measures and prints each size; false after the error was set.
-static bool measure_all(const struct options *options, ggml_backend_dev_t device,
-                        ggml_backend_dev_t isolated) {
+static bool measure_all(const struct options *options, const struct devices *devices) {
     static const int sizes[USUAL_SIZES] = {40, 290, 1155};
     if (options->json) {
         printf("{\"device\": ");
-        json_text_print(stdout, ggml_backend_dev_name(device));
+        json_text_print(stdout, ggml_backend_dev_name(devices->here));
         printf(", \"runs\": %d, \"samples\": [", options->runs);
     } else {
-        printf("us per graph, medians of %d pairs in turn\n%8s %10s %10s %11s %8s %10s\n",
-               options->runs, "nodes", "here", "isolated", "difference", "ratio", "changed");
+        printf("us per graph, medians of %d rounds\n%8s %10s %10s %10s %11s %8s %10s\n",
+               options->runs, "nodes", "here", "apart", "isolated", "difference", "ratio",
+               "changed");
     }
     for (int i = 0; i < (options->nodes ? 1 : USUAL_SIZES); ++i) {
         struct times times;
         int n_nodes = options->nodes ? options->nodes : sizes[i];
-        if (!measure(device, isolated, &n_nodes, options, &times)) return false;
+        if (!measure(devices, &n_nodes, options, &times)) return false;
         print_times(options, n_nodes, &times, i == 0);
     }
     if (options->json) printf("\n]}\n");
@@ -170,31 +281,35 @@ static bool measure_all(const struct options *options, ggml_backend_dev_t device
 
 // Isolates the device and measures. Returns the exit status.
 static int run(const struct options *options) {
-    ggml_backend_dev_t isolated = NULL;
-    if (options->plugin_path && ggml_plugin_load_all(options->plugin_path, NULL) != GGML_HOST_OK) {
-        fprintf(stderr, "ggml-bench: %s\n", ggml_last_error());
-        return BENCH_ERROR;
-    }
-    ggml_backend_dev_t device = bench_find_device(options->device);
-    if (!device) return BENCH_NO_DEVICE;
-    const bool good = ggml_host_isolate(device, NULL, &isolated) == GGML_HOST_OK &&
-                      measure_all(options, device, isolated);
+    const struct control control = control_start(options);
+    struct devices devices = {.control = &control};
+    int status = BENCH_ERROR;
+    if (!load_plugins(options)) goto done;
+    status = BENCH_NO_DEVICE;
+    devices.here = bench_find_device(options->device);
+    if (!devices.here) goto done;
+    const bool good = ggml_host_isolate(devices.here, NULL, &devices.isolated) == GGML_HOST_OK &&
+                      measure_all(options, &devices);
     if (!good) fprintf(stderr, "ggml-bench: %s\n", ggml_last_error());
-    ggml_host_isolated_free(isolated);
-    return good ? BENCH_OK : BENCH_ERROR;
+    ggml_host_isolated_free(devices.isolated);
+    status = good ? BENCH_OK : BENCH_ERROR;
+done:
+    control_end(&control);
+    return status;
 }
 
 static void print_usage(FILE *stream) {
     fputs(
         "Usage: ggml-bench isolate [OPTION]...\n\n"
-        "Computes graphs of small matrices on a device in this process and, in turn, on the\n"
-        "same device in a process of its own (ggml_host_isolate).\n\n"
+        "Computes graphs of small matrices on a device in this process, in another one for\n"
+        "itself, and on the isolated device (ggml_host_isolate), in turn. The difference is that\n"
+        "of the last two.\n\n"
         "  --device NAME      this device (default: the CPU)\n"
         "  --plugin-path DIR  load the plugins of this directory too\n"
         "  --nodes N          only graphs of about N nodes (default 40, 290, 1155)\n"
-        "  --runs N           pairs per measurement (default 301)\n"
-        "  --in-a-row N       graphs after each other in either half of a pair (default 1), as a\n"
-        "                     loop computes them: both processes are awake then\n"
+        "  --runs N           rounds per measurement (default 301)\n"
+        "  --in-a-row N       graphs after each other in each turn (default 1), as a loop\n"
+        "                     computes them: both processes are awake then\n"
         "  --json             print JSON\n"
         "  -h, --help         print this\n",
         stream);
