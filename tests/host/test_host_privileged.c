@@ -3,7 +3,9 @@
 // bit, started by somebody without rights, and daemons that put their rights aside for a moment.
 // The findings' numbers are those of a security review. Needs root.
 #define _GNU_SOURCE
+#include <endian.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -25,6 +28,7 @@
 #include "support/plugin_dir.h"
 
 enum { STRANGER = 12345, GROUP = 54321 };
+enum { CAPABLE = 1 << 20 }; // beyond the bits of a mode: a capability of the file
 enum { HELD = 40, BROKEN = 41, NOT_PRIVILEGED = 42, NOT_STARTED = 43 };
 
 static struct plugin_dir dir;
@@ -43,6 +47,15 @@ static int close_dir(void **state) {
     return 0;
 }
 
+// Whoever starts the file may open raw sockets. False where the file system has no such attribute.
+static bool give_capability(const char *path) {
+    const struct vfs_cap_data capability = {
+        .magic_etc = htole32(VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE),
+        .data = {{.permitted = htole32(UINT32_C(1) << CAP_NET_RAW)}},
+    };
+    return setxattr(path, "security.capability", &capability, XATTR_CAPS_SZ_2, 0) == 0;
+}
+
 // Runs a copy of this program with these mode bits and group as the stranger: its exit status.
 static int run_as_stranger(mode_t mode, gid_t group, const char *what, const char *argument) {
     int status = 0;
@@ -50,7 +63,8 @@ static int run_as_stranger(mode_t mode, gid_t group, const char *what, const cha
     plugin_dir_add(&dir, self, "privileged-program");
     snprintf(copy, sizeof(copy), "%s", plugin_dir_path(&dir, "privileged-program"));
     assert_int_equal(chown(copy, 0, group), 0);
-    assert_int_equal(chmod(copy, mode), 0);
+    assert_int_equal(chmod(copy, mode & 07777), 0);
+    if (mode & CAPABLE && !give_capability(copy)) return NOT_PRIVILEGED;
     const pid_t child = fork();
     if (child == 0) {
         if (setgroups(0, NULL) == 0 && setgid(STRANGER) == 0 && setuid(STRANGER) == 0) {
@@ -143,6 +157,14 @@ static void test_f3_a_setgid_program_trusts_root_alone(void **state) {
     assert_false(plugin_dir_was_mapped(&dir, "marker"));
 }
 
+// All its ids are the stranger's, who would get the capability.
+static void test_f3_a_file_with_capabilities_trusts_root_alone(void **state) {
+    (void)state;
+    const char *path = add_plugin_of_stranger();
+    expect_held(run_as_stranger(CAPABLE | 0755, 0, "--load", path));
+    assert_false(plugin_dir_was_mapped(&dir, "marker"));
+}
+
 // Without any bit the same plugin is the user's own.
 static void test_f3_an_ordinary_program_trusts_its_user(void **state) {
     (void)state;
@@ -170,6 +192,13 @@ static void test_f3_rights_that_were_put_aside_count(void **state) {
     child = fork();
     if (child == 0) {
         const bool aside = setresuid(STRANGER, STRANGER, 0) == 0;
+        _exit(aside ? load_plugin(path) : NOT_STARTED);
+    }
+    assert_int_equal(wait_for(child), HELD);
+    child = fork();
+    if (child == 0) { // of a group only
+        const bool aside =
+            setresgid(STRANGER, STRANGER, 0) == 0 && setresuid(STRANGER, STRANGER, STRANGER) == 0;
         _exit(aside ? load_plugin(path) : NOT_STARTED);
     }
     assert_int_equal(wait_for(child), HELD);
@@ -274,6 +303,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(test_f1_hwloc_reads_no_environment_in_a_privileged_process),
         TEST(test_f3_a_setgid_program_trusts_root_alone),
+        TEST(test_f3_a_file_with_capabilities_trusts_root_alone),
         TEST(test_f3_an_ordinary_program_trusts_its_user),
         TEST(test_f3_rights_that_were_put_aside_count),
         TEST(test_f9_a_group_is_private_if_it_is_nobody_elses_primary_one),
