@@ -5,6 +5,7 @@
 #ifndef GGML_ALLOC_GALLOCR_H
 #define GGML_ALLOC_GALLOCR_H
 
+#include "alloc/liveness.h"
 #include "alloc/memory_plan.h"
 #include "base/tensor_index.h"
 #include "ggml-alloc.h"
@@ -49,10 +50,7 @@ struct graph_plan {
     struct plan_entry *entries;
     int32_t n_sources;
     int32_t n_entries;
-    size_t nodes_capacity;
-    size_t leafs_capacity;
-    size_t sources_capacity;
-    size_t entries_capacity;
+    int32_t nodes_capacity, leafs_capacity, sources_capacity, entries_capacity;
     struct memory_chunks *pools;
     int n_pools;
     uint32_t round; // of the last use
@@ -61,24 +59,16 @@ struct graph_plan {
 // Memory that planning needs, kept for the next plan.
 struct plan_scratch {
     struct tensor_index index;
-    struct live_place *places; // by entry, as the next five
+    struct live_range *ranges; // by entry, as the next two
     struct live_last *last;
-    int32_t *placed; // those that get memory, in the order of define_all()
-    struct memory_block *blocks;
-    int32_t *block_of;
+    struct live_offset *offsets;
+    int32_t *placed; // entries that get memory, in the order of define_all()
     struct live_edge *edges;
     int32_t *node_entries; // by node, as the next two
     int32_t *first_edge;
     int32_t *inplace_steps;
-    size_t places_capacity;
-    size_t last_capacity;
-    size_t placed_capacity;
-    size_t blocks_capacity;
-    size_t block_of_capacity;
-    size_t edges_capacity;
-    size_t node_entries_capacity;
-    size_t first_edge_capacity;
-    size_t inplace_steps_capacity;
+    int32_t ranges_capacity, last_capacity, offsets_capacity, placed_capacity, edges_capacity;
+    int32_t node_entries_capacity, first_edge_capacity, inplace_steps_capacity;
 };
 
 struct ggml_gallocr {
@@ -110,13 +100,6 @@ enum plan_result { PLAN_USED, PLAN_DOES_NOT_FIT, PLAN_FAILED };
 // Gives the graph's tensors their places. Unless all went well no tensor is changed.
 enum plan_result graph_plan_use(struct ggml_gallocr *galloc, struct ggml_cgraph *graph);
 
-// Owner of a tensor's memory. Two steps, as graphs may come from elsewhere than this library's
-// builders, whose views refer to the owner itself (core/tensor/tensor_new.c).
-static inline struct ggml_tensor *tensor_root(struct ggml_tensor *tensor) {
-    struct ggml_tensor *root = tensor->view_src ? tensor->view_src : tensor;
-    return root->view_src ? root->view_src : root;
-}
-
 static inline bool needs_memory(const struct ggml_tensor *tensor) {
     return !tensor->data && !tensor->buffer && !tensor->view_src;
 }
@@ -135,15 +118,6 @@ static inline uint8_t plan_traits(const struct ggml_tensor *tensor) {
 static inline size_t plan_size(const struct gallocr_pool *pool, const struct ggml_tensor *tensor) {
     return pool->buft->table->get_alloc_size ? ggml_backend_buft_get_alloc_size(pool->buft, tensor)
                                              : ggml_nbytes(tensor);
-}
-
-// Whether a node may overwrite a source of its own layout.
-static inline bool can_take_over(const struct ggml_tensor *node, const struct ggml_tensor *src) {
-    bool same = node->type == src->type && src->view_offs == 0;
-    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
-        same &= node->ne[i] == src->ne[i] && node->nb[i] == src->nb[i];
-    }
-    return same && ggml_op_can_inplace(node->op);
 }
 
 #endif

@@ -5,10 +5,12 @@
 #include <limits.h>
 
 #include "alloc/gallocr.h"
-#include "alloc/liveness.h"
+#include "alloc/offsets.h"
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-backend.h"
+#include "tensor/tensor_impl.h"
 
 enum { NONE = -1, BEFORE_ALL = -1 };
 
@@ -43,28 +45,13 @@ void graph_plan_free(struct graph_plan *plan) {
 
 void plan_scratch_free(struct plan_scratch *scratch) {
     tensor_index_free(&scratch->index);
-    void *const arrays[] = {scratch->places, scratch->last,         scratch->edges,
-                            scratch->placed, scratch->node_entries, scratch->first_edge,
-                            scratch->blocks, scratch->block_of,     scratch->inplace_steps};
+    void *const arrays[] = {scratch->ranges,     scratch->last,         scratch->offsets,
+                            scratch->placed,     scratch->edges,        scratch->node_entries,
+                            scratch->first_edge, scratch->inplace_steps};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);
     }
     *scratch = (struct plan_scratch){0};
-}
-
-// Makes room for n elements in *array, keeping those that are there; false, and all is as it was,
-// when memory runs out.
-static bool make_room(void *array, size_t *capacity, size_t n, size_t element) {
-    void *memory;
-    if (n <= *capacity) return true;
-    const size_t wanted = MAX(2 * *capacity, MAX(n, 64));
-    if (wanted > SIZE_MAX / 2 / element) return false;
-    memcpy(&memory, array, sizeof(memory));
-    memory = ggml_mem_realloc(memory, wanted * element);
-    if (!memory) return false;
-    memcpy(array, &memory, sizeof(memory));
-    *capacity = wanted;
-    return true;
 }
 
 // --- entries
@@ -78,11 +65,10 @@ static struct tensor_list list_of(const struct graph_plan *plan) {
 static bool grow(struct planner *planner) {
     struct graph_plan *plan = planner->plan;
     struct plan_scratch *scratch = planner->scratch;
-    const size_t n = (size_t)plan->n_entries + 1;
-    if (n > INT32_MAX / 8) return false;
+    const int64_t n = (int64_t)plan->n_entries + 1;
     return tensor_index_grow(&scratch->index, list_of(plan)) &&
-           make_room(&plan->entries, &plan->entries_capacity, n, sizeof(plan->entries[0])) &&
-           make_room(&scratch->places, &scratch->places_capacity, n, sizeof(scratch->places[0]));
+           array_grow(&plan->entries, &plan->entries_capacity, n, sizeof(plan->entries[0])) &&
+           array_grow(&scratch->ranges, &scratch->ranges_capacity, n, sizeof(scratch->ranges[0]));
 }
 
 // Entry of a tensor, made when it is new, with root itself; NONE when memory runs out.
@@ -100,7 +86,7 @@ static inline int32_t add_one(struct planner *planner, struct ggml_tensor *tenso
         .traits = plan_traits(tensor),
     };
     tensor_index_add(index, list_of(plan), tensor, entry);
-    planner->scratch->places[entry] = (struct live_place){.pool = -1, .from = NONE};
+    planner->scratch->ranges[entry] = (struct live_range){.pool = -1, .from = NONE};
     return entry;
 }
 
@@ -118,10 +104,10 @@ static int32_t add(struct planner *planner, struct ggml_tensor *tensor) {
 static bool grow_sources(struct planner *planner) {
     struct graph_plan *plan = planner->plan;
     struct plan_scratch *scratch = planner->scratch;
-    return make_room(&plan->sources, &plan->sources_capacity,
-                     (size_t)plan->n_sources + GGML_MAX_SRC, sizeof(plan->sources[0])) &&
-           make_room(&scratch->edges, &scratch->edges_capacity,
-                     (size_t)planner->n_edges + GGML_MAX_SRC, sizeof(scratch->edges[0]));
+    return array_grow(&plan->sources, &plan->sources_capacity,
+                      (int64_t)plan->n_sources + GGML_MAX_SRC, sizeof(plan->sources[0])) &&
+           array_grow(&scratch->edges, &scratch->edges_capacity,
+                      (int64_t)planner->n_edges + GGML_MAX_SRC, sizeof(scratch->edges[0]));
 }
 
 // A node and what it reads.
@@ -145,7 +131,7 @@ static bool add_node(struct planner *planner, int i) {
             .value = src,
             .entry = plan->entries[src].root,
             .slot = (int16_t)k,
-            .same_layout = can_take_over(node, node->src[k]),
+            .same_layout = live_can_take_over(node, node->src[k]),
         };
     }
     plan->nodes[i] = (struct plan_node){dst, slots};
@@ -156,23 +142,24 @@ static bool add_node(struct planner *planner, int i) {
 static bool make_room_for_nodes(struct planner *planner) {
     struct graph_plan *plan = planner->plan;
     struct plan_scratch *scratch = planner->scratch;
-    const size_t n = (size_t)plan->n_nodes + 1;
-    return make_room(&plan->nodes, &plan->nodes_capacity, n, sizeof(plan->nodes[0])) &&
-           make_room(&scratch->node_entries, &scratch->node_entries_capacity, n,
-                     sizeof(scratch->node_entries[0])) &&
-           make_room(&scratch->first_edge, &scratch->first_edge_capacity, n,
-                     sizeof(scratch->first_edge[0])) &&
-           make_room(&scratch->inplace_steps, &scratch->inplace_steps_capacity, n,
-                     sizeof(scratch->inplace_steps[0]));
+    const int64_t n = (int64_t)plan->n_nodes + 1;
+    return array_grow(&plan->nodes, &plan->nodes_capacity, n, sizeof(plan->nodes[0])) &&
+           array_grow(&scratch->node_entries, &scratch->node_entries_capacity, n,
+                      sizeof(scratch->node_entries[0])) &&
+           array_grow(&scratch->first_edge, &scratch->first_edge_capacity, n,
+                      sizeof(scratch->first_edge[0])) &&
+           array_grow(&scratch->inplace_steps, &scratch->inplace_steps_capacity, n,
+                      sizeof(scratch->inplace_steps[0]));
 }
 
 // Entries in the order of leafs and then nodes, in which graph_plan_use() meets them again.
 static bool add_all(struct planner *planner) {
     struct graph_plan *plan = planner->plan;
     const size_t n_nodes = (size_t)plan->n_nodes, n_leafs = (size_t)plan->n_leafs;
-    bool good = make_room_for_nodes(planner) &&
-                make_room(&plan->leafs, &plan->leafs_capacity, n_leafs, sizeof(plan->leafs[0])) &&
-                tensor_index_clear(&planner->scratch->index, n_nodes + n_leafs);
+    bool good =
+        make_room_for_nodes(planner) &&
+        array_grow(&plan->leafs, &plan->leafs_capacity, plan->n_leafs, sizeof(plan->leafs[0])) &&
+        tensor_index_clear(&planner->scratch->index, n_nodes + n_leafs);
     for (int i = 0; i < plan->n_leafs && good; ++i) {
         plan->leafs[i] = add(planner, planner->graph->leafs[i]);
         good = plan->leafs[i] >= 0;
@@ -203,12 +190,12 @@ static inline bool padded_size(const struct gallocr_pool *pool, const struct ggm
 // Gives the entry memory of that buffer's pool from step `first` on, unless it has some.
 static bool define(struct planner *planner, int32_t number, int32_t first, int id) {
     const struct ggml_tensor *tensor = planner->plan->entries[number].tensor;
-    struct live_place *place = &planner->scratch->places[number];
+    struct live_range *range = &planner->scratch->ranges[number];
     const int pool = planner->galloc->pool_of[id];
-    if (place->pool >= 0 || !needs_memory(tensor)) return true;
-    if (!padded_size(&planner->galloc->pools[pool], tensor, &place->size)) return false;
-    place->pool = pool;
-    place->first = first;
+    if (range->pool >= 0 || !needs_memory(tensor)) return true;
+    if (!padded_size(&planner->galloc->pools[pool], tensor, &range->size)) return false;
+    range->pool = pool;
+    range->first = first;
     planner->scratch->placed[planner->n_placed++] = number;
     return true;
 }
@@ -296,7 +283,7 @@ static void find_ranges(const struct planner *planner) {
         .owners = planner->plan->entries,
         .owner_stride = sizeof(planner->plan->entries[0]),
         .owner_offset = offsetof(struct plan_entry, root),
-        .places = scratch->places,
+        .ranges = scratch->ranges,
         .last = scratch->last,
         .inplace_steps = scratch->inplace_steps,
     };
@@ -308,30 +295,10 @@ static void find_ranges(const struct planner *planner) {
 
 // --- places
 
-// Plans the offsets of one pool: collects its live blocks, runs the planner, and writes back
-// what it found.
-static bool place_pool(const struct planner *planner, int pool) {
-    const struct plan_scratch *scratch = planner->scratch;
-    struct live_blocks blocks = {
-        .places = scratch->places,
-        .last = scratch->last,
-        .pool = pool,
-        .blocks = scratch->blocks,
-        .block_of = scratch->block_of,
-    };
-    for (int32_t i = 0; i < planner->n_placed; ++i) {
-        live_blocks_add(&blocks, scratch->placed[i]);
-    }
-    const size_t limit = planner->galloc->pools[pool].chunk_limit;
-    if (!memory_plan(blocks.blocks, blocks.n, limit, &planner->plan->pools[pool])) return false;
-    live_blocks_read(&blocks, planner->plan->n_entries);
-    return true;
-}
-
 // Slot of the source whose memory a node takes over: the node reads it once. -1: none.
 static int8_t inplace_slot(const struct planner *planner, int i) {
     const struct plan_scratch *scratch = planner->scratch;
-    const int32_t from = scratch->places[scratch->node_entries[i]].from;
+    const int32_t from = scratch->ranges[scratch->node_entries[i]].from;
     int8_t slot = -1;
     for (int32_t e = scratch->first_edge[i]; e < scratch->first_edge[i + 1] && from >= 0; ++e) {
         if (scratch->edges[e].entry == from) slot = (int8_t)scratch->edges[e].slot;
@@ -343,11 +310,12 @@ static int8_t inplace_slot(const struct planner *planner, int i) {
 static void write_entries(struct planner *planner) {
     struct graph_plan *plan = planner->plan;
     for (int32_t i = 0; i < plan->n_entries; ++i) {
-        const struct live_place *place = &planner->scratch->places[i];
-        plan->entries[i].pool = place->pool;
-        plan->entries[i].size = place->size;
-        plan->entries[i].chunk = place->chunk;
-        plan->entries[i].offset = place->offset;
+        const struct live_range *range = &planner->scratch->ranges[i];
+        plan->entries[i].pool = range->pool;
+        plan->entries[i].size = range->size;
+        if (range->pool < 0) continue;
+        plan->entries[i].chunk = planner->scratch->offsets[i].chunk;
+        plan->entries[i].offset = planner->scratch->offsets[i].offset;
     }
     for (int i = 0; i < plan->n_nodes; ++i) {
         plan->entries[plan->nodes[i].dst].inplace_src = inplace_slot(planner, i);
@@ -355,23 +323,32 @@ static void write_entries(struct planner *planner) {
 }
 
 // Arrays by entry, and one element more, so that none is NULL for an empty graph.
-static bool make_room_for_places(struct planner *planner) {
+static bool make_room_for_entries(struct planner *planner) {
     struct plan_scratch *scratch = planner->scratch;
-    const size_t n = (size_t)planner->plan->n_entries + 1;
-    return make_room(&scratch->places, &scratch->places_capacity, n, sizeof(scratch->places[0])) &&
-           make_room(&scratch->last, &scratch->last_capacity, n, sizeof(scratch->last[0])) &&
-           make_room(&scratch->placed, &scratch->placed_capacity, n, sizeof(scratch->placed[0])) &&
-           make_room(&scratch->blocks, &scratch->blocks_capacity, n, sizeof(scratch->blocks[0])) &&
-           make_room(&scratch->block_of, &scratch->block_of_capacity, n,
-                     sizeof(scratch->block_of[0]));
+    const int64_t n = (int64_t)planner->plan->n_entries + 1;
+    return array_grow(&scratch->ranges, &scratch->ranges_capacity, n, sizeof(scratch->ranges[0])) &&
+           array_grow(&scratch->last, &scratch->last_capacity, n, sizeof(scratch->last[0])) &&
+           array_grow(&scratch->offsets, &scratch->offsets_capacity, n,
+                      sizeof(scratch->offsets[0])) &&
+           array_grow(&scratch->placed, &scratch->placed_capacity, n, sizeof(scratch->placed[0]));
 }
 
 // Owners of memory, live ranges, then the plan of every pool.
 static bool place_all(struct planner *planner) {
-    if (!make_room_for_places(planner) || !define_all(planner)) return false;
+    const struct ggml_gallocr *galloc = planner->galloc;
+    const struct plan_scratch *scratch = planner->scratch;
+    if (!make_room_for_entries(planner) || !define_all(planner)) return false;
     find_ranges(planner);
-    for (int i = 0; i < planner->plan->n_pools; ++i) {
-        if (!place_pool(planner, i)) return false;
+    const struct live_entries entries = {
+        .ranges = scratch->ranges,
+        .last = scratch->last,
+        .numbers = scratch->placed,
+        .n = planner->n_placed,
+        .n_entries = planner->plan->n_entries,
+    };
+    if (!live_offsets_plan(&entries, galloc->pools, galloc->n_pools, false, scratch->offsets,
+                           planner->plan->pools)) {
+        return false;
     }
     write_entries(planner);
     return true;

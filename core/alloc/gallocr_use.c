@@ -7,8 +7,7 @@
 #include "alloc/gallocr.h"
 #include "base/mem.h"
 #include "ggml-backend.h"
-
-enum { PREFETCH_NODES = 8 };
+#include "tensor/tensor_impl.h"
 
 // One try to use the plan for a graph.
 struct use {
@@ -109,7 +108,7 @@ static inline bool bind_node(struct use *use, const struct plan_node *refs,
         if (!bind(use, *(*sources)++, node->src[__builtin_ctz(rest)])) return false;
     }
     const int inplace_src = use->plan->entries[refs->dst].inplace_src;
-    return inplace_src < 0 || can_take_over(node, node->src[inplace_src]);
+    return inplace_src < 0 || live_can_take_over(node, node->src[inplace_src]);
 }
 
 // Leafs, then nodes, in the order in which the plan was made.
@@ -120,11 +119,6 @@ static bool bind_all(struct use *use, const struct ggml_cgraph *graph) {
         if (!bind(use, plan->leafs[i], graph->leafs[i])) return false;
     }
     for (int i = 0; i < plan->n_nodes; ++i) {
-        if (i + PREFETCH_NODES < plan->n_nodes) {
-            char *ahead = (char *)graph->nodes[i + PREFETCH_NODES];
-            __builtin_prefetch(ahead, 1);
-            __builtin_prefetch(ahead + offsetof(struct ggml_tensor, src), 1);
-        }
         if (!bind_node(use, &plan->nodes[i], graph->nodes[i], &sources)) return false;
     }
     return true;

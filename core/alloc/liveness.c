@@ -36,11 +36,11 @@ static inline bool note_sources(const struct liveness *liveness, int32_t node, i
 // written even if all who read it come before.
 static inline void note_node(struct liveness *liveness, int32_t node, int32_t step) {
     const int32_t entry = entry_of(liveness, node), root = root_of(liveness, entry);
-    const struct live_place *place = &liveness->places[entry];
+    const struct live_range *range = &liveness->ranges[entry];
     if (root != entry) liveness->last[root] = (struct live_last){step, LIVE_VIEWED};
     const bool may_take = note_sources(liveness, node, step);
-    if (root != entry || place->pool < 0) return;
-    if (place->first < step) {
+    if (root != entry || range->pool < 0) return;
+    if (range->first < step) {
         liveness->last[entry] = (struct live_last){step, LIVE_NOT_USED};
     } else if (may_take) {
         liveness->inplace_steps[liveness->n_inplace_steps++] = step;
@@ -49,12 +49,10 @@ static inline void note_node(struct liveness *liveness, int32_t node, int32_t st
 
 void liveness_find_uses(struct liveness *liveness) {
     memset(liveness->last, 0xFF, (size_t)liveness->n_entries * sizeof(liveness->last[0]));
-    struct liveness local = *liveness; // which nothing else points to: it is kept in registers
-    local.n_inplace_steps = 0;
-    for (int32_t step = 0; step < local.n_steps; ++step) {
-        note_node(&local, node_at(&local, step), step);
+    liveness->n_inplace_steps = 0;
+    for (int32_t step = 0; step < liveness->n_steps; ++step) {
+        note_node(liveness, node_at(liveness, step), step);
     }
-    *liveness = local;
 }
 
 void liveness_extend(struct liveness *liveness, int32_t entry, int32_t step, int32_t reason) {
@@ -78,14 +76,14 @@ void liveness_keep_unused(struct liveness *liveness, const int32_t *entries, int
 // The source whose memory the node can have: nobody needs it any more, and the node itself reads it
 // once. That is never the node's own memory, which is kept if no other node reads it. -1: none.
 static int32_t find_source(const struct liveness *liveness, int32_t node, int32_t entry) {
-    const struct live_place *place = &liveness->places[entry];
+    const struct live_range *range = &liveness->ranges[entry];
     const struct live_edge *edges = liveness->edges;
     const int32_t begin = liveness->first_edge[node], end = liveness->first_edge[node + 1];
     for (int32_t e = begin; e < end; ++e) {
         const int32_t from = edges[e].entry;
-        const struct live_place *source = &liveness->places[from];
+        const struct live_range *source = &liveness->ranges[from];
         if (!edges[e].same_layout || liveness->last[from].edge != e) continue;
-        if (source->pool != place->pool || source->size != place->size) continue;
+        if (source->pool != range->pool || source->size != range->size) continue;
         bool twice = false;
         for (int32_t other = begin; other < e; ++other) {
             twice |= edges[other].entry == from;
@@ -101,30 +99,7 @@ void liveness_find_takeovers(struct liveness *liveness) {
         const int32_t entry = entry_of(liveness, node);
         const int32_t source = find_source(liveness, node, entry);
         if (source < 0) continue;
-        liveness->places[entry].from = source;
+        liveness->ranges[entry].from = source;
         liveness->last[source] = (struct live_last){liveness->last[entry].step, LIVE_TAKEN};
-    }
-}
-
-// --- blocks
-
-void live_blocks_add(struct live_blocks *blocks, int32_t entry) {
-    const struct live_place *place = &blocks->places[entry];
-    if (place->pool != blocks->pool) return;
-    if (place->from >= 0) {
-        blocks->block_of[entry] = blocks->block_of[place->from];
-        return;
-    }
-    blocks->block_of[entry] = blocks->n;
-    blocks->blocks[blocks->n++] = (struct memory_block){
-        .size = place->size, .first = place->first, .last = blocks->last[entry].step};
-}
-
-void live_blocks_read(const struct live_blocks *blocks, int32_t n) {
-    for (int32_t i = 0; i < n; ++i) {
-        if (blocks->places[i].pool != blocks->pool) continue;
-        const struct memory_block *block = &blocks->blocks[blocks->block_of[i]];
-        blocks->places[i].chunk = block->chunk;
-        blocks->places[i].offset = block->offset;
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Liveness of the memory of a graph: the live range of every entry, which nodes reuse the memory of
-// a source (in place), and the blocks that an offline planner gets of both. The graph allocator and
-// the scheduler describe their graphs with the same arrays. An entry is what may have memory: a
-// tensor, or a copy that the scheduler makes of one. Step k computes the k-th node, and a live
+// Liveness of the memory of a graph: the live range of every entry, and which nodes reuse the
+// memory of a source (in place). The graph allocator and the scheduler describe their graphs with
+// the same arrays; offsets.h plans the memory of what was found. An entry is what may have memory:
+// a tensor, or a copy that the scheduler makes of one. Step k computes the k-th node, and a live
 // range is [first step, last step].
 #ifndef GGML_ALLOC_LIVENESS_H
 #define GGML_ALLOC_LIVENESS_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "alloc/memory_plan.h"
+#include "ggml-impl.h"
 
 // Use of a tensor as source `slot` of a node.
 struct live_edge {
@@ -21,11 +21,9 @@ struct live_edge {
     bool same_layout; // an operation that may overwrite the source can do so
 };
 
-// Where an entry lies.
-struct live_place {
-    size_t size; // padded
-    size_t offset;
-    int32_t chunk;
+// The memory of an entry, but for its last use.
+struct live_range {
+    size_t size;   // padded
     int32_t pool;  // -1: a view, or its memory comes from elsewhere
     int32_t first; // step from which it lives; -1: before all
     int32_t from;  // entry whose memory it takes over, or -1
@@ -57,7 +55,7 @@ struct liveness {
     const void *owners;        // structs by entry of a tensor, each with its root: an int32_t ...
     size_t owner_stride;       // ... of structs that have this size
     size_t owner_offset;       // ... in each
-    struct live_place *places; // by entry; size, pool and first are set, from is -1
+    struct live_range *ranges; // by entry; size, pool and first are set, from is -1
     struct live_last *last;    // by entry; written
     int32_t *inplace_steps;    // room for n_steps; those whose node may take memory over
     int32_t n_inplace_steps;
@@ -78,21 +76,12 @@ void liveness_keep_unused(struct liveness *liveness, const int32_t *entries, int
 // uses, sizes and pools must be final.
 void liveness_find_takeovers(struct liveness *liveness);
 
-// Input of the offline planner for one pool: one block per range of memory, which several entries
-// share where memory is taken over.
-struct live_blocks {
-    struct live_place *places;
-    const struct live_last *last;
-    int32_t pool;
-    struct memory_block *blocks; // room for all entries
-    int32_t *block_of;           // by entry of the pool
-    int32_t n;
-};
-
-// Adds an entry, unless it is of another pool. One that takes memory over comes behind the entry
-// that it takes it from.
-void live_blocks_add(struct live_blocks *blocks, int32_t entry);
-// Writes the planner's result back to those of n entries that are of the pool.
-void live_blocks_read(const struct live_blocks *blocks, int32_t n);
+// Whether a node may overwrite a source: its operation allows that, and both have one layout. An
+// offset in the source would be lost, as the result begins where its own memory does.
+static inline bool live_can_take_over(const struct ggml_tensor *node,
+                                      const struct ggml_tensor *source) {
+    return source->view_offs == 0 && ggml_op_can_inplace(node->op) &&
+           ggml_are_same_layout(node, source);
+}
 
 #endif

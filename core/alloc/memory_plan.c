@@ -99,60 +99,74 @@ size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n) {
     return most;
 }
 
-// In one chunk, if that is large enough. Returns the bytes that are needed, else SIZE_MAX.
+// In one chunk, if that is large enough. Returns the bytes that are needed, else SIZE_MAX. Windows
+// are as good as the bound where they are of use at all, so they have to be nearer to it.
 static size_t plan_in_one(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                           size_t good_enough, const struct memory_timeline *timeline) {
-    const size_t better = MIN(timeline->most + timeline->most / 128, chunk_limit);
+    const size_t better = timeline->most + timeline->most / 128;
     if (n == 0 || timeline->most > chunk_limit) return SIZE_MAX;
-    const size_t needed = memory_plan_outward(blocks, timeline, MIN(good_enough, chunk_limit));
-    return needed != SIZE_MAX ? needed : memory_plan_parts(blocks, n, timeline, better);
+    const size_t needed = memory_plan_around_peak(blocks, timeline, MIN(good_enough, chunk_limit));
+    return needed != SIZE_MAX ? needed
+                              : memory_plan_windowed(blocks, n, timeline, MIN(better, chunk_limit));
 }
 
-// By size, if that is better.
-static bool improve(struct memory_block *blocks, int32_t n, size_t chunk_limit, size_t good_enough,
-                    struct memory_chunks *chunks) {
-    const size_t bytes = (size_t)n * sizeof(blocks[0]);
-    struct memory_block *other = ggml_mem_alloc(bytes);
-    struct memory_chunks other_chunks = {0};
+// Puts all blocks into one chunk, where they have their offsets.
+static bool place_in_one(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                         struct memory_chunks *out_chunks) {
+    if (!memory_chunks_add(out_chunks, 0, chunk_limit)) return false;
+    for (int32_t i = 0; i < n; ++i) {
+        const size_t offset = blocks[i].size > 0 ? blocks[i].offset : 0;
+        memory_block_place(&blocks[i], out_chunks, 0, offset);
+    }
+    return true;
+}
+
+// Plans greedily, and keeps that if it needs less. false when memory runs out.
+static bool try_greedy(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                       bool largest_first, struct memory_chunks *io_chunks) {
+    struct memory_block *other = ggml_mem_alloc((size_t)n * sizeof(other[0]));
+    struct memory_chunks chunks = {0};
     bool gave_up = false;
     if (!other) return false;
-    memcpy(other, blocks, bytes);
-    const bool good =
-        memory_plan_by_size(other, n, chunk_limit, good_enough, &other_chunks, &gave_up);
-    if (good && memory_chunks_total(&other_chunks) < memory_chunks_total(chunks)) {
-        const struct memory_chunks swap = *chunks;
-        *chunks = other_chunks;
-        other_chunks = swap;
-        memcpy(blocks, other, bytes);
+    memcpy(other, blocks, (size_t)n * sizeof(other[0]));
+    const bool good = memory_plan_greedy(other, n, chunk_limit, largest_first, &chunks, &gave_up);
+    if (good && memory_chunks_total(&chunks) < memory_chunks_total(io_chunks)) {
+        const struct memory_chunks worse = *io_chunks;
+        *io_chunks = chunks;
+        chunks = worse;
+        memcpy(blocks, other, (size_t)n * sizeof(other[0]));
     }
-    memory_chunks_free(&other_chunks);
+    memory_chunks_free(&chunks);
     ggml_mem_free(other);
     return good || gave_up;
 }
 
-// A plan that needs at most 1/50 more than the lower bound is not improved any further.
-bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+// In as many chunks as it takes. The longest-lived first suits one chunk better than the largest
+// first, and less well several.
+static bool plan_in_chunks(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                           size_t good_enough, bool is_split, struct memory_chunks *out_chunks) {
+    const bool largest_first[] = {is_split, !is_split};
+    bool good = memory_plan_by_time(blocks, n, chunk_limit, out_chunks);
+    for (int i = 0; i < 2 && good && memory_chunks_total(out_chunks) > good_enough; ++i) {
+        good = try_greedy(blocks, n, chunk_limit, largest_first[i], out_chunks);
+    }
+    return good;
+}
+
+bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit, size_t at_hand,
                  struct memory_chunks *out_chunks) {
     struct memory_timeline timeline;
     *out_chunks = (struct memory_chunks){0};
     if (chunk_limit > SIZE_MAX / 2) chunk_limit = SIZE_MAX / 2;
     if (!memory_timeline_make(blocks, n, &timeline)) return false;
-    const size_t good_enough = add_saturated(timeline.most, timeline.most / 50);
+    const bool is_split = timeline.most > chunk_limit;
+    const size_t close = add_saturated(timeline.most, timeline.most / 50);
+    const size_t good_enough = close > at_hand ? close : at_hand;
     const size_t needed = plan_in_one(blocks, n, chunk_limit, good_enough, &timeline);
     memory_timeline_free(&timeline);
-    bool good;
-    if (needed == SIZE_MAX) {
-        good = memory_plan_by_time(blocks, n, chunk_limit, out_chunks);
-    } else {
-        good = memory_chunks_add(out_chunks, 0, chunk_limit);
-        for (int32_t i = 0; i < n && good; ++i) {
-            if (blocks[i].size == 0) blocks[i].offset = 0;
-            memory_block_place(&blocks[i], out_chunks, 0, blocks[i].offset);
-        }
-    }
-    if (good && memory_chunks_total(out_chunks) > good_enough) {
-        good = improve(blocks, n, chunk_limit, good_enough, out_chunks);
-    }
+    const bool good = needed != SIZE_MAX ? place_in_one(blocks, n, chunk_limit, out_chunks)
+                                         : plan_in_chunks(blocks, n, chunk_limit, good_enough,
+                                                          is_split, out_chunks);
     if (!good) memory_chunks_free(out_chunks);
     return good;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Offline memory planning (dynamic storage allocation with known live ranges, an NP-hard problem):
-// finds offsets for blocks so that blocks which live at the same time never overlap, and the peak
-// is small. memory_plan() goes from the fastest heuristic to the slowest, until one needs little
-// more than the lower bound: outward from the peak, in windows of the time, then, also for what
-// does not fit into one chunk, first fit in execution order and greedy by size. Each is there
-// because without it the graphs of some kind of model (tools/bench/families.h) need more than 1.05
-// times the bound, or a U-Net in chunks nearly twice as much.
+// Offline memory planning (dynamic storage allocation with known live ranges, an NP-hard problem:
+// Garey and Johnson, Computers and Intractability, SR2): finds offsets for blocks so that blocks
+// which live at the same time never overlap, and the peak is small. memory_plan() goes from the
+// fastest heuristic to the slowest, until one needs at most 1/50 more than the lower bound: around
+// the peak, in windows of the time, first fit by time, and greedily. By time is there because it
+// takes any blocks; the others because without any of them the graphs of some kind of model
+// (tools/bench/families.h) need more than 1.05 times the bound: docs/scheduler.md has the table.
 #ifndef GGML_ALLOC_MEMORY_PLAN_H
 #define GGML_ALLOC_MEMORY_PLAN_H
 
@@ -31,9 +31,10 @@ struct memory_chunks {
 };
 
 // Places n blocks into chunks of at most chunk_limit bytes (a larger block gets a chunk of its
-// size); as few bytes as it finds in O(n log n). false when memory runs out. The caller frees
-// *out_chunks, which is empty on failure. [any-thread]
-bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+// size); as few bytes as it finds in O(n log n), but no plan is looked for that needs less than
+// `at_hand` bytes. false when memory runs out. The caller frees *out_chunks, which is empty on
+// failure. [any-thread]
+bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit, size_t at_hand,
                  struct memory_chunks *out_chunks);
 void memory_chunks_free(struct memory_chunks *chunks);
 size_t memory_chunks_total(const struct memory_chunks *chunks);
@@ -42,18 +43,16 @@ size_t memory_chunks_total(const struct memory_chunks *chunks);
 // runs out.
 size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n);
 
-// What memory_plan() does where one chunk can't hold what the strategies of
-// alloc/memory_timeline.h need.
+// The heuristics that use several chunks; alloc/memory_timeline.h has the others.
 
-// First fit in execution order: each block goes to the lowest free range that holds it.
+// First fit in execution order. false when memory runs out.
 bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          struct memory_chunks *out_chunks);
-// Greedy by size: each block, the largest first, goes to the smallest free range that holds it
-// among those blocks placed before whose live ranges overlap its own; then by lifetime, longest
-// first, into the lowest range, unless the first plan needs no more than good_enough bytes. Gives
-// up (false, *out_gave_up) when that takes more than O(n) meetings.
-bool memory_plan_by_size(struct memory_block *blocks, int32_t n, size_t chunk_limit,
-                         size_t good_enough, struct memory_chunks *out_chunks, bool *out_gave_up);
+// Greedy, the longest-lived or the largest block first. false when memory runs out, or when it
+// gives up (*out_gave_up) because that would take more than O(n) overlaps; there are no chunks
+// then.
+bool memory_plan_greedy(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                        bool largest_first, struct memory_chunks *out_chunks, bool *out_gave_up);
 // Opens a chunk that can grow to max(size, chunk_limit) bytes; false when memory runs out.
 bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_limit);
 // Puts the block at a place.

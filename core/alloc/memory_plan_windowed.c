@@ -111,7 +111,7 @@ static size_t plan_part(struct parts *parts, int32_t part, size_t base, size_t g
         parts->members[i] = parts->blocks[numbers[i]];
     }
     if (!memory_timeline_make(parts->members, n, &timeline)) return SIZE_MAX;
-    const size_t needed = memory_plan_outward(parts->members, &timeline, good_enough);
+    const size_t needed = memory_plan_around_peak(parts->members, &timeline, good_enough);
     memory_timeline_free(&timeline);
     for (int32_t i = 0; i < n; ++i) {
         parts->blocks[numbers[i]].offset = base + parts->members[i].offset;
@@ -200,8 +200,8 @@ static size_t plan_all(struct parts *parts, size_t little, size_t good_enough) {
     return base + needed > late ? base + needed : late;
 }
 
-size_t memory_plan_parts(struct memory_block *blocks, int32_t n,
-                         const struct memory_timeline *timeline, size_t good_enough) {
+size_t memory_plan_windowed(struct memory_block *blocks, int32_t n,
+                            const struct memory_timeline *timeline, size_t good_enough) {
     enum { LARGEST_SHARE = 4, SMALLEST_SHARE = 64, ARRAYS = 6 };
     struct parts parts = {.blocks = blocks, .n = n, .timeline = timeline};
     const size_t room = (size_t)n + KINDS + 2;

@@ -21,18 +21,17 @@ bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
                           struct memory_timeline *out_timeline);
 void memory_timeline_free(struct memory_timeline *timeline);
 
-// Plans outward from a peak: what lives there is stacked without a gap, and the times after and
-// before it, which don't meet, are planned away from it. A few ways that suit most models are
-// tried, each in O(n), until one needs no more than good_enough bytes, at most SIZE_MAX / 2.
-// Returns the bytes that are needed; SIZE_MAX when no way was good enough or memory ran out: then
+// Plans around the last peak: what lives there is stacked without a gap, and the times after and
+// before it, which don't meet, are planned away from it. Returns the bytes that are needed;
+// SIZE_MAX when that is more than good_enough, at most SIZE_MAX / 2, or memory ran out: then
 // offsets mean nothing. [any-thread]
-size_t memory_plan_outward(struct memory_block *blocks, const struct memory_timeline *timeline,
-                           size_t good_enough);
+size_t memory_plan_around_peak(struct memory_block *blocks, const struct memory_timeline *timeline,
+                               size_t good_enough);
 
 // Cuts the time where little lives and plans the parts, each on its own, above what lives across
 // the cuts. Returns the bytes that are needed, SIZE_MAX when that is more than good_enough, at
 // most SIZE_MAX / 2, or memory ran out; then offsets mean nothing. [any-thread]
-size_t memory_plan_parts(struct memory_block *blocks, int32_t n,
-                         const struct memory_timeline *timeline, size_t good_enough);
+size_t memory_plan_windowed(struct memory_block *blocks, int32_t n,
+                            const struct memory_timeline *timeline, size_t good_enough);
 
 #endif

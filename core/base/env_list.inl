@@ -50,8 +50,8 @@ GGML_ENV_ROW(GGML_SCHED_DEBUG, "0",
              "The scheduler logs at debug level: 1: the splits of each graph and what they copy; 2: "
              "every node too.")
 GGML_ENV_ROW(GGML_SCHED_CACHE, "1",
-             "0: schedulers remember nothing of earlier graphs, so that each is placed, split and "
-             "planned as the first one: to find out whether a fault comes from there.")
+             "0: schedulers do not remember the last graph, so that each is placed, split and planned "
+             "anew: to find out whether a fault comes from there.")
 GGML_ENV_ROW(GGML_NO_BACKTRACE, "unset", "Set: ggml_abort prints no backtrace.")
 GGML_ENV_ROW(GGML_VULKAN_DEVICES, "all",
              "Comma-separated numbers of the Vulkan devices to offer, in this order: discrete ones "

@@ -8,16 +8,9 @@
 // Kernels may read a little past the last expert that was copied: what they find must be numbers.
 enum { TAIL_BYTES = 512 };
 
-bool sched_is_host_weight(const struct ggml_backend_sched *sched, int32_t copy) {
-    const struct sched_value *value = &sched->values[sched->partition.copies[copy].value];
-    const int32_t buft = sched->values[value->root].buft;
-    return (value->traits & SCHED_WEIGHT) && buft >= 0 && sched->bufts[buft].host;
-}
-
-bool sched_is_expert_copy(const struct ggml_backend_sched *sched, int32_t copy) {
-    const struct ggml_tensor *tensor = sched->values[sched->partition.copies[copy].value].tensor;
-    return sched->partition.copies[copy].expert_ids >= 0 && sched_is_host_weight(sched, copy) &&
-           tensor->ne[3] == 1;
+bool sched_is_expert_copy(const struct ggml_backend_sched *sched, const struct sched_copy *copy) {
+    return copy->expert_ids >= 0 && sched_is_host_weight(&sched->graph, copy) &&
+           sched->graph.values[copy->value].tensor->ne[3] == 1;
 }
 
 static bool make_room(struct sched_experts *known, int64_t count) {
@@ -40,8 +33,8 @@ static bool mark(const struct ggml_backend_sched *sched, const struct ggml_tenso
         int32_t expert;
         memcpy(&expert, data + offset, sizeof(expert));
         if (expert < 0 || expert >= known->count) {
-            ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: '%s' names expert %d of %lld", sched->function,
-                      ids->name, (int)expert, (long long)known->count);
+            ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: '%s' names expert %d of %lld",
+                      sched->setup.function, ids->name, (int)expert, (long long)known->count);
             return false;
         }
         known->used[expert] = 1;
@@ -52,19 +45,19 @@ static bool mark(const struct ggml_backend_sched *sched, const struct ggml_tenso
 static bool read_ids(struct ggml_backend_sched *sched, int32_t value, int64_t count,
                      struct sched_experts *known) {
     if (known->ids == value && known->count == count) return true;
-    const struct ggml_tensor *ids = sched->values[value].tensor;
+    const struct ggml_tensor *ids = sched->graph.values[value].tensor;
     const size_t bytes = ggml_nbytes(ids);
     const unsigned long told = ggml_fail_count();
     known->ids = -1;
     char *data = ggml_mem_alloc(bytes > 0 ? bytes : 1);
     if (!data || !make_room(known, count)) {
         ggml_mem_free(data);
-        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to read '%s'", sched->function,
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to read '%s'", sched->setup.function,
                   ids->name);
         return false;
     }
     if (bytes > 0) {
-        sched_wait(sched, sched->placed[value].backend);
+        sched_wait(sched, sched->placement.placed[value].backend);
         ggml_backend_tensor_get(ids, data, 0, bytes);
     }
     const bool done = ggml_fail_count() == told && mark(sched, ids, data, known);
@@ -76,14 +69,14 @@ static bool read_ids(struct ggml_backend_sched *sched, int32_t value, int64_t co
 bool sched_copy_experts(struct ggml_backend_sched *sched, int32_t copy,
                         struct sched_experts *known) {
     const struct sched_copy *input = &sched->partition.copies[copy];
-    const struct sched_value *value = &sched->values[input->value];
+    const struct sched_value *value = &sched->graph.values[input->value];
     const struct ggml_tensor *weight = value->tensor;
-    ggml_backend_t stream = sched->streams[input->backend].backend;
-    struct ggml_tensor *dst = sched_copy_tensor(sched, copy);
+    ggml_backend_t stream = sched->setup.streams[input->backend].backend;
+    struct ggml_tensor *dst = sched_copy_tensor(&sched->copies, copy);
     const int64_t count = weight->ne[2];
     const size_t stride = weight->nb[2];
     const unsigned long told = ggml_fail_count();
-    sched_wait(sched, sched->placed[input->value].backend);
+    sched_wait(sched, sched->placement.placed[input->value].backend);
     if (!read_ids(sched, input->expert_ids, count, known)) return false;
     for (int64_t first = 0; first < count; ++first) {
         if (!known->used[first]) continue;

@@ -1,46 +1,35 @@
 // SPDX-License-Identifier: MIT
 // Creation and end of a scheduler, and its getters.
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
 #include "plugin/registry/live.h"
-#include "sched/profile.h"
+#include "sched/report/profile.h"
 #include "sched/sched.h"
-
-const char *sched_reason_text(enum sched_reason reason) {
-    static const char *const texts[] = {
-#define SCHED_REASON_ROW(name, text) text,
-#include "sched/reason_list.inl"
-    };
-    return texts[reason];
-}
-
-const char *sched_stream_label(const struct ggml_backend_sched *sched, int32_t backend) {
-    return ggml_backend_dev_name(sched->streams[backend].device);
-}
 
 // Applications free streams in any order. A scheduler over one that is gone can only be freed:
 // each public call that would use the stream asks this first and fails.
 bool sched_stream_is_live(const struct ggml_backend_sched *sched, int32_t backend,
                           const char *function) {
-    if (!atomic_load_explicit(&sched->streams[backend].watch.ended, memory_order_acquire))
+    if (!atomic_load_explicit(&sched->queues[backend].watch.ended, memory_order_acquire))
         return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT,
               "%s: stream %d of the scheduler (%s) has been freed; free the scheduler too",
-              function, (int)backend, sched_stream_label(sched, backend));
+              function, (int)backend, sched_stream_label(&sched->setup, backend));
     return false;
 }
 
 // -1 if the stream is not one of the scheduler's. Linear: schedulers have a handful of streams,
 // and only calls of the application ask.
 int32_t sched_find_stream(const struct ggml_backend_sched *sched, ggml_backend_t backend) {
-    for (int b = 0; b < sched->n_backends; ++b) {
-        if (sched->streams[b].backend == backend) return b;
+    for (int b = 0; b < sched->setup.n_streams; ++b) {
+        if (sched->setup.streams[b].backend == backend) return b;
     }
     return -1;
 }
 
-static bool is_given(const void *object, const char *function, const char *what) {
+bool sched_is_given(const void *object, const char *function, const char *what) {
     if (!object) ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the %s is NULL", function, what);
     return object != NULL;
 }
@@ -79,99 +68,86 @@ static bool check_streams(ggml_backend_t *backends, int n_backends) {
     return false;
 }
 
-// The first stream with the same memory, perhaps b itself. Streams that share memory share a
-// pool of the allocator, so that one does not hold what another could use.
-static int32_t find_pool(const struct ggml_backend_sched *sched, int b) {
-    for (int other = 0; other < b; ++other) {
-        if (sched->streams[other].buft == sched->streams[b].buft) return other;
-    }
-    return b;
-}
-
 // False after telling why: no memory, or `buft` (NULL: the default one of the device) is none
 // that the stream's device can use.
-static bool set_memory(struct ggml_backend_sched *sched, int b, ggml_backend_buffer_type_t buft) {
-    struct sched_stream *stream = &sched->streams[b];
-    if (!buft) buft = ggml_backend_get_default_buffer_type(stream->backend);
-    if (!buft) return false;
-    stream->buft = sched_buft_id(sched, buft);
-    if (stream->buft < 0) return false;
-    stream->pool_stream = find_pool(sched, b);
-    if (sched_reads(sched, stream->buft, b)) return true;
+static bool set_memory(struct sched_stream *stream, ggml_backend_buffer_type_t buft) {
+    stream->buft = buft ? buft : ggml_backend_get_default_buffer_type(stream->backend);
+    if (!stream->buft) return false;
+    if (ggml_backend_dev_supports_buft(stream->device, stream->buft)) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT,
               "ggml_backend_sched_new: %s can't use the %s memory chosen for it",
-              sched_stream_label(sched, b), ggml_backend_buft_name(buft));
+              ggml_backend_dev_name(stream->device), ggml_backend_buft_name(stream->buft));
     return false;
 }
 
 // Devices without events are waited for on the host.
-static bool add_events(struct ggml_backend_sched *sched, int b) {
-    struct sched_stream *stream = &sched->streams[b];
+static bool add_events(const struct sched_setup *setup, struct sched_stream *stream) {
     struct ggml_backend_dev_props props;
-    if (sched->pipeline_depth == 1) return true;
+    if (setup->pipeline_depth == 1) return true;
     ggml_backend_dev_get_props(stream->device, &props);
     const struct ggml_stream_table *table = stream->backend->table;
     const bool offered = props.caps.events && table->event_record && table->event_wait;
-    for (int c = 0; c < sched->pipeline_depth && offered; ++c) {
+    for (int c = 0; c < setup->pipeline_depth && offered; ++c) {
         stream->events[c] = ggml_backend_event_new(stream->device);
         if (!stream->events[c]) return false;
     }
     return true;
 }
 
-// Two of them: results live in `galloc`, planned for each graph; inputs of a pipelined graph, of
-// which there is one copy per slot, in `slot_galloc`, so that a new plan of results leaves them
-// alone.
+// Two of them: results live in `galloc`, planned for each graph; pipeline copies in that of the
+// slots. Streams of one kind of memory share a pool, so that one does not hold what another could
+// use.
 static bool make_allocators(struct ggml_backend_sched *sched) {
-    const size_t n = (size_t)sched->n_backends;
+    struct sched_setup *setup = &sched->setup;
+    const size_t n = (size_t)setup->n_streams;
     ggml_backend_buffer_type_t *bufts = ggml_mem_calloc(n, sizeof(bufts[0]));
     if (!bufts) return false;
     for (size_t b = 0; b < n; ++b) {
-        bufts[b] = sched->bufts[sched->streams[b].buft].buft;
+        bufts[b] = setup->streams[b].buft;
     }
-    sched->galloc = ggml_gallocr_new_n(bufts, sched->n_backends);
-    if (sched->pipeline_depth > 1)
-        sched->slot_galloc = ggml_gallocr_new_n(bufts, sched->n_backends);
+    sched->galloc = ggml_gallocr_new_n(bufts, setup->n_streams);
+    if (setup->pipeline_depth > 1)
+        sched->slots.galloc = ggml_gallocr_new_n(bufts, setup->n_streams);
     ggml_mem_free(bufts);
-    if (!sched->galloc || (!sched->slot_galloc && sched->pipeline_depth > 1)) return false;
-    const size_t n_pools = (size_t)sched->galloc->n_pools;
-    sched->shares_pools = n_pools < n;
-    sched->pool_plans = ggml_mem_calloc(n_pools, sizeof(sched->pool_plans[0]));
-    sched->bases = ggml_mem_calloc(n_pools, sizeof(sched->bases[0]));
-    // What planning asks of a stream's memory, read once: it is needed for each node.
-    for (size_t b = 0; b < n; ++b) {
-        struct sched_stream *stream = &sched->streams[b];
+    if (!sched->galloc || (!sched->slots.galloc && setup->pipeline_depth > 1)) return false;
+    setup->n_pools = sched->galloc->n_pools;
+    setup->pools = sched->galloc->pools;
+    for (int b = 0; b < setup->n_streams; ++b) {
+        struct sched_stream *stream = &setup->streams[b];
         stream->pool = sched->galloc->pool_of[b];
-        const struct gallocr_pool *pool = &sched->galloc->pools[stream->pool];
-        stream->asks_size = pool->buft->table->get_alloc_size != NULL;
-        stream->alignment = pool->alignment;
+        stream->asks_size = stream->buft->table->get_alloc_size != NULL;
+        stream->alignment = setup->pools[stream->pool].alignment;
+        while (setup->streams[stream->pool_stream].pool != stream->pool) {
+            ++stream->pool_stream;
+        }
     }
-    return sched->pool_plans && sched->bases &&
-           sched_caches_begin(&sched->caches, sched->galloc->n_pools);
+    return true;
 }
 
 // Everything that may fail about a new scheduler. What it made is freed by
 // ggml_backend_sched_free(), which takes a scheduler that is half made.
 static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
                     ggml_backend_buffer_type_t *bufts, size_t graph_size) {
-    const size_t n = (size_t)sched->n_backends;
-    sched->streams = ggml_mem_calloc(n, sizeof(sched->streams[0]));
-    if (!sched->streams) return false;
-    for (int b = 0; b < sched->n_backends; ++b) {
-        sched->streams[b].backend = backends[b];
-        sched->streams[b].device = backends[b]->device;
-        sched->streams[b].allowed = true;
-        sched->streams[b].contract_minor = host_device_minor(backends[b]->device);
-        stream_watch_start(&sched->streams[b].watch, backends[b]);
+    struct sched_setup *setup = &sched->setup;
+    const size_t n = (size_t)setup->n_streams;
+    setup->streams = ggml_mem_calloc(n, sizeof(setup->streams[0]));
+    sched->queues = ggml_mem_calloc(n, sizeof(sched->queues[0]));
+    if (!setup->streams || !sched->queues) return false;
+    for (size_t b = 0; b < n; ++b) {
+        setup->streams[b].backend = backends[b];
+        setup->streams[b].device = backends[b]->device;
+        setup->streams[b].allowed = true;
+        stream_watch_start(&sched->queues[b].watch, backends[b]);
     }
-    for (int b = 0; b < sched->n_backends; ++b) {
-        if (!set_memory(sched, b, bufts ? bufts[b] : NULL) || !add_events(sched, b)) return false;
+    for (size_t b = 0; b < n; ++b) {
+        struct sched_stream *stream = &setup->streams[b];
+        if (!set_memory(stream, bufts ? bufts[b] : NULL) || !add_events(setup, stream))
+            return false;
     }
-    sched->n_own_bufts = sched->n_bufts;
-    sched_learn_kinds(sched);
     // A hint only, which comes from the application: a huge one must not cost memory.
     const size_t hint = graph_size < (1u << 24) ? graph_size : (1u << 24);
-    return make_allocators(sched) && tensor_index_clear(&sched->value_ids, hint);
+    return make_allocators(sched) && sched_graph_begin(setup, hint, &sched->graph) &&
+           sched_plan_begin(setup, &sched->plan);
 }
 
 ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
@@ -181,12 +157,13 @@ ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
     const unsigned long told = ggml_fail_count();
     struct ggml_backend_sched *sched = ggml_mem_calloc(1, sizeof(*sched));
     if (!sched) goto fail;
-    sched->function = __func__;
-    sched->n_backends = n_backends;
-    sched->pipeline_depth = parallel ? SCHED_PIPELINE_COPIES : 1;
-    sched->op_offload = op_offload;
-    sched->mask_words = (n_backends + 63) / 64;
-    sched->n_planned_slots = -1;
+    sched->setup.function = __func__;
+    sched->setup.n_streams = n_backends;
+    sched->setup.pipeline_depth = parallel ? SCHED_PIPELINE_COPIES : 1;
+    sched->setup.op_offload = op_offload;
+    sched->setup.own_tensors = sched->pools;
+    sched->slots.n_planned = -1;
+    sched_cache_begin(&sched->cache);
     if (prepare(sched, backends, bufts, graph_size)) return sched;
 fail:
     ggml_backend_sched_free(sched);
@@ -202,42 +179,35 @@ fail:
 
 // Stops watching first: a stream that ends later must not find the scheduler.
 static void free_streams(struct ggml_backend_sched *sched) {
-    for (int b = 0; sched->streams && b < sched->n_backends; ++b) {
-        stream_watch_stop(&sched->streams[b].watch);
+    for (int b = 0; sched->queues && b < sched->setup.n_streams; ++b) {
+        stream_watch_stop(&sched->queues[b].watch);
+    }
+    for (int b = 0; sched->setup.streams && b < sched->setup.n_streams; ++b) {
         for (int c = 0; c < SCHED_PIPELINE_COPIES; ++c) {
-            ggml_backend_event_free(sched->streams[b].events[c]);
+            ggml_backend_event_free(sched->setup.streams[b].events[c]);
         }
     }
-    for (int32_t i = 0; i < sched->n_bufts; ++i) {
-        ggml_mem_free(sched->bufts[i].readers);
-    }
-    ggml_mem_free(sched->bufts);
-    ggml_mem_free(sched->streams);
+    ggml_mem_free(sched->queues);
+    ggml_mem_free(sched->setup.streams);
+    ggml_mem_free(sched->setup.figures);
+    ggml_mem_free(sched->setup.pins);
+    tensor_index_free(&sched->setup.pin_ids);
 }
 
-// Frees all that is made per graph; most of it is kept from one graph to the next and only
-// grows.
-static void free_graph(struct ggml_backend_sched *sched) {
-    sched_caches_free(&sched->caches);
-    sched_partition_free(&sched->partition);
+// Frees the results of the passes, which are kept from one graph to the next and only grow.
+static void free_results(struct ggml_backend_sched *sched) {
+    sched_cache_free(&sched->cache);
+    sched_buffer_plan_free(&sched->buffer_plan);
+    sched_plan_free(&sched->setup, &sched->plan);
     sched_liveness_free(&sched->live);
-    tensor_index_free(&sched->value_ids);
-    tensor_index_free(&sched->pin_ids);
+    sched_subgraphs_free(&sched->subgraphs);
+    ggml_mem_free(sched->copies.tensors);
+    sched_partition_free(&sched->partition);
+    sched_placement_free(&sched->placement);
+    sched_graph_free(&sched->graph);
     for (int i = 0; i < SCHED_FRAMES; ++i) {
-        tensor_pool_free(&sched->frames[i].pool);
-        ggml_mem_free(sched->frames[i].graphs);
-    }
-    for (int i = 0; sched->pool_plans && sched->galloc && i < sched->galloc->n_pools; ++i) {
-        memory_chunks_free(&sched->pool_plans[i].chunks);
-    }
-    void *const arrays[] = {
-        sched->pins,       sched->values,      sched->first_edge,   sched->edges,
-        sched->placed,     sched->answers,     sched->pool_plans,   sched->bases,
-        sched->order_room, sched->slots.leafs, sched->slot_ids,     sched->results,
-        sched->used,       sched->use_counts,  sched->copy_tensors,
-    };
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
-        ggml_mem_free(arrays[i]);
+        tensor_pool_free(&sched->pools[i]);
+        ggml_mem_free(sched->frames[i].parts.graphs);
     }
 }
 
@@ -248,43 +218,45 @@ void ggml_backend_sched_free(ggml_backend_sched_t sched) {
     // nothing was ever queued.
     if (sched->galloc) sched_wait_all(sched);
     sched_profile_drop(sched);
+    free_results(sched);
     free_streams(sched);
-    free_graph(sched);
     ggml_gallocr_free(sched->galloc);
-    ggml_gallocr_free(sched->slot_galloc);
-    ggml_mem_free(sched->figures);
+    ggml_gallocr_free(sched->slots.galloc);
+    ggml_mem_free(sched->slots.leafs.leafs);
+    ggml_mem_free(sched->slots.streams);
     ggml_mem_free(sched);
 }
 
 // --- questions
 
 int ggml_backend_sched_get_n_backends(ggml_backend_sched_t sched) {
-    return is_given(sched, __func__, "scheduler") ? sched->n_backends : 0;
+    return sched_is_given(sched, __func__, "scheduler") ? sched->setup.n_streams : 0;
 }
 
 ggml_backend_t ggml_backend_sched_get_backend(ggml_backend_sched_t sched, int i) {
-    if (!is_given(sched, __func__, "scheduler")) return NULL;
-    if (i >= 0 && i < sched->n_backends) {
-        return sched_stream_is_live(sched, i, __func__) ? sched->streams[i].backend : NULL;
+    if (!sched_is_given(sched, __func__, "scheduler")) return NULL;
+    if (i >= 0 && i < sched->setup.n_streams) {
+        return sched_stream_is_live(sched, i, __func__) ? sched->setup.streams[i].backend : NULL;
     }
-    ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: stream %d of %d", __func__, i, sched->n_backends);
+    ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: stream %d of %d", __func__, i, sched->setup.n_streams);
     return NULL;
 }
 
 int ggml_backend_sched_get_n_splits(ggml_backend_sched_t sched) {
     THREAD_GUARD(sched, 0);
-    return is_given(sched, __func__, "scheduler") ? sched->partition.n_splits : 0;
+    return sched_is_given(sched, __func__, "scheduler") ? sched->partition.n_splits : 0;
 }
 
 // ggml's name for what is called the depth of the pipeline here.
 int ggml_backend_sched_get_n_copies(ggml_backend_sched_t sched) {
-    return is_given(sched, __func__, "scheduler") ? sched->pipeline_depth : 0;
+    return sched_is_given(sched, __func__, "scheduler") ? sched->setup.pipeline_depth : 0;
 }
 
 // -1 after telling why, also for NULL.
-static int32_t known_stream(ggml_backend_sched_t sched, ggml_backend_t backend,
-                            const char *function) {
-    if (!is_given(sched, function, "scheduler") || !is_given(backend, function, "stream"))
+int32_t sched_known_stream(ggml_backend_sched_t sched, ggml_backend_t backend,
+                           const char *function) {
+    if (!sched_is_given(sched, function, "scheduler") ||
+        !sched_is_given(backend, function, "stream"))
         return -1;
     const int32_t b = sched_find_stream(sched, backend);
     if (b < 0) {
@@ -296,76 +268,18 @@ static int32_t known_stream(ggml_backend_sched_t sched, ggml_backend_t backend,
 
 ggml_backend_buffer_type_t ggml_backend_sched_get_buffer_type(ggml_backend_sched_t sched,
                                                               ggml_backend_t backend) {
-    const int32_t b = known_stream(sched, backend, __func__);
-    return b >= 0 ? sched->bufts[sched->streams[b].buft].buft : NULL;
+    const int32_t b = sched_known_stream(sched, backend, __func__);
+    return b >= 0 ? sched->setup.streams[b].buft : NULL;
 }
 
 // What streams share is counted for the first of them, so that a sum over all is what is used.
 size_t ggml_backend_sched_get_buffer_size(ggml_backend_sched_t sched, ggml_backend_t backend) {
     THREAD_GUARD(sched, 0);
-    const int32_t b = known_stream(sched, backend, __func__);
+    const int32_t b = sched_known_stream(sched, backend, __func__);
     if (b < 0) return 0;
     size_t size = ggml_gallocr_get_buffer_size(sched->galloc, b);
-    if (sched->slot_galloc) size += ggml_gallocr_get_buffer_size(sched->slot_galloc, b);
+    if (sched->slots.galloc) size += ggml_gallocr_get_buffer_size(sched->slots.galloc, b);
     return size;
-}
-
-void ggml_backend_sched_set_copy_callback(ggml_backend_sched_t sched,
-                                          ggml_backend_sched_copy_callback callback,
-                                          void *user_data) {
-    THREAD_GUARD_VOID(sched);
-    if (!is_given(sched, __func__, "scheduler")) return;
-    sched->copy_callback = callback;
-    sched->copy_callback_data = user_data;
-}
-
-void ggml_backend_sched_set_realloc_callback(ggml_backend_sched_t sched,
-                                             ggml_backend_sched_realloc_callback callback,
-                                             void *user_data) {
-    THREAD_GUARD_VOID(sched);
-    if (!is_given(sched, __func__, "scheduler")) return;
-    sched->realloc_callback = callback;
-    sched->realloc_callback_data = user_data;
-}
-
-void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched,
-                                          ggml_backend_sched_eval_callback callback,
-                                          void *user_data) {
-    THREAD_GUARD_VOID(sched);
-    if (!is_given(sched, __func__, "scheduler")) return;
-    sched->callback = callback;
-    sched->callback_data = user_data;
-}
-
-// --- pins
-
-// Replaces an earlier pin of the node. False: no memory; nothing has changed then.
-static bool store_pin(struct ggml_backend_sched *sched, struct ggml_tensor *node, int32_t b) {
-    const int32_t known = sched_find_pin(sched, node);
-    if (known >= 0) {
-        sched->pins[known].backend = b;
-        return true;
-    }
-    const struct tensor_list list = {sched->pins, sizeof(sched->pins[0])};
-    if (!tensor_index_grow(&sched->pin_ids, list) ||
-        !sched_grow(&sched->pins, &sched->pins_capacity, (int64_t)sched->n_pins + 1,
-                    sizeof(sched->pins[0]))) {
-        return false;
-    }
-    sched->pins[sched->n_pins] = (struct sched_pin){node, b};
-    const struct tensor_list grown = {sched->pins, sizeof(sched->pins[0])};
-    tensor_index_add(&sched->pin_ids, grown, node, sched->n_pins++);
-    return true;
-}
-
-void ggml_backend_sched_set_tensor_backend(ggml_backend_sched_t sched, struct ggml_tensor *node,
-                                           ggml_backend_t backend) {
-    THREAD_GUARD_VOID(sched);
-    const int32_t b = known_stream(sched, backend, __func__);
-    if (b < 0 || !is_given(node, __func__, "node")) return;
-    if (!store_pin(sched, node, b)) {
-        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to pin '%s'", __func__, node->name);
-    }
 }
 
 // Where the last graph placed the node; where it was pinned, if no graph is split or it is not
@@ -373,15 +287,16 @@ void ggml_backend_sched_set_tensor_backend(ggml_backend_sched_t sched, struct gg
 ggml_backend_t ggml_backend_sched_get_tensor_backend(ggml_backend_sched_t sched,
                                                      struct ggml_tensor *node) {
     THREAD_GUARD(sched, NULL);
-    if (!is_given(sched, __func__, "scheduler") || !is_given(node, __func__, "node")) return NULL;
+    if (!sched_is_given(sched, __func__, "scheduler") || !sched_is_given(node, __func__, "node"))
+        return NULL;
     int32_t b = -1;
     const int32_t value = sched->state != SCHED_RESET ? sched_find_value(sched, node) : -1;
-    if (value >= sched->n_values) {
-        b = sched->partition.copies[value - sched->n_values].backend;
+    if (value >= sched->graph.n_values) {
+        b = sched->partition.copies[value - sched->graph.n_values].backend;
     } else if (value >= 0) {
-        b = sched->placed[value].backend;
+        b = sched->placement.placed[value].backend;
     }
-    const int32_t pin = sched_find_pin(sched, node);
-    if (b < 0 && pin >= 0) b = sched->pins[pin].backend;
-    return b >= 0 ? sched->streams[b].backend : NULL;
+    const int32_t pin = sched_find_pin(&sched->setup, node);
+    if (b < 0 && pin >= 0) b = sched->setup.pins[pin].backend;
+    return b >= 0 ? sched->setup.streams[b].backend : NULL;
 }

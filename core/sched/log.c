@@ -6,29 +6,29 @@
 static void log_split(const struct ggml_backend_sched *sched, int32_t number) {
     const struct sched_split *split = &sched->partition.splits[number];
     GGML_LOG_DEBUG("split %d: %s, nodes %d to %d, %d inputs\n", (int)number,
-                   sched_stream_label(sched, split->backend), (int)split->i_start,
+                   sched_stream_label(&sched->setup, split->backend), (int)split->i_start,
                    (int)split->i_end - 1, (int)split->n_inputs);
     for (int32_t i = 0; i < split->n_inputs; ++i) {
         const struct sched_copy *input =
             &sched->partition.copies[sched->partition.inputs[split->first_input + i]];
-        const struct sched_value *value = &sched->values[input->value];
-        GGML_LOG_DEBUG("    input %s (%zu bytes) from %s\n", value->tensor->name,
-                       ggml_nbytes(value->tensor),
-                       sched_stream_label(sched, sched->placed[input->value].backend));
+        const struct sched_value *value = &sched->graph.values[input->value];
+        GGML_LOG_DEBUG(
+            "    input %s (%zu bytes) from %s\n", value->tensor->name, ggml_nbytes(value->tensor),
+            sched_stream_label(&sched->setup, sched->placement.placed[input->value].backend));
     }
 }
 
 static void log_node(const struct ggml_backend_sched *sched, int32_t node) {
-    const struct sched_value *value = &sched->values[node];
+    const struct sched_value *value = &sched->graph.values[node];
     GGML_LOG_DEBUG("node %d: %s %s (%zu bytes)%s on %s: %s\n", (int)node,
                    ggml_op_desc(value->tensor), value->tensor->name, ggml_nbytes(value->tensor),
                    value->tensor->flags & GGML_TENSOR_FLAG_COMPUTE ? "" : " not computed",
-                   sched_stream_label(sched, sched->placed[node].backend),
-                   sched_reason_text(sched->placed[node].reason));
-    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const int32_t src = sched->edges[e].value;
-        GGML_LOG_DEBUG("    source %s on %s\n", sched->values[src].tensor->name,
-                       sched_stream_label(sched, sched->placed[src].backend));
+                   sched_stream_label(&sched->setup, sched->placement.placed[node].backend),
+                   sched_reason_text(sched->placement.placed[node].reason));
+    for (int32_t e = sched->graph.first_edge[node]; e < sched->graph.first_edge[node + 1]; ++e) {
+        const int32_t src = sched->graph.edges[e].value;
+        GGML_LOG_DEBUG("    source %s on %s\n", sched->graph.values[src].tensor->name,
+                       sched_stream_label(&sched->setup, sched->placement.placed[src].backend));
     }
 }
 
@@ -40,7 +40,7 @@ void sched_log(const struct ggml_backend_sched *sched, const struct ggml_cgraph 
     for (int32_t i = 0; i < sched->partition.n_splits; ++i) {
         log_split(sched, i);
     }
-    for (int32_t i = 0; i < sched->n_nodes && strcmp(level, "1") != 0; ++i) {
+    for (int32_t i = 0; i < sched->graph.n_nodes && strcmp(level, "1") != 0; ++i) {
         log_node(sched, i);
     }
 }

@@ -14,25 +14,21 @@ static bool enter(ggml_backend_sched_t sched, const struct ggml_cgraph *graph,
                   sched ? "graph" : "scheduler");
         return false;
     }
-    for (int b = 0; b < sched->n_backends; ++b) {
+    for (int b = 0; b < sched->setup.n_streams; ++b) {
         if (!sched_stream_is_live(sched, b, function)) return false;
     }
-    sched->function = function;
+    sched->setup.function = function;
     return true;
-}
-
-static bool is_last_graph(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
-    return sched->graph == graph && graph->uid != 0 && graph->uid == sched->graph_uid;
 }
 
 // A graph that was split last can be split again; one that was split before that has sources and
 // addresses which are no longer valid.
 static bool make_fresh(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
-    if (is_last_graph(sched, graph)) sched_restore(sched, graph);
+    if (sched_is_last_graph(sched, graph)) sched_restore(sched, graph);
     if (graph->uid == 0) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT,
               "%s: the graph was split before, and another one after it; build it anew",
-              sched->function);
+              sched->setup.function);
     return false;
 }
 
@@ -41,8 +37,8 @@ bool sched_split_fresh(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
 }
 
 static void forget_pins(ggml_backend_sched_t sched) {
-    sched->n_pins = 0;
-    tensor_index_clear(&sched->pin_ids, 1);
+    sched->setup.n_pins = 0;
+    tensor_index_clear(&sched->setup.pin_ids, 1);
 }
 
 void ggml_backend_sched_reset(ggml_backend_sched_t sched) {
@@ -51,7 +47,7 @@ void ggml_backend_sched_reset(ggml_backend_sched_t sched) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
         return;
     }
-    if (sched->n_pins > 0) forget_pins(sched);
+    if (sched->setup.n_pins > 0) forget_pins(sched);
     sched->state = SCHED_RESET;
 }
 
@@ -75,7 +71,7 @@ void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgr
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: there is no array for the sizes", __func__);
         return;
     }
-    memset(sizes, 0, (size_t)sched->n_backends * sizeof(sizes[0]));
+    memset(sizes, 0, (size_t)sched->setup.n_streams * sizeof(sizes[0]));
     if (sched_split_fresh(sched, measure_graph)) {
         sched_measure(sched, sizes);
         sched_restore(sched, measure_graph);
@@ -113,18 +109,18 @@ bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgra
                   "%s: a graph is allocated; call ggml_backend_sched_reset first", __func__);
         return false;
     }
-    if (is_last_graph(sched, graph) && sched->in_place && sched->n_pins == 0 &&
-        sched->pipeline_depth == 1) {
+    if (sched_is_last_graph(sched, graph) && sched->bound && sched->setup.n_pins == 0 &&
+        sched->setup.pipeline_depth == 1) {
         sched->state = SCHED_ALLOCATED;
         return true;
     }
     if (!make_fresh(sched, graph)) return false;
-    if (sched_replay(sched, graph)) {
+    if (sched_cache_replay(sched, graph)) {
         sched->state = SCHED_ALLOCATED;
         return true;
     }
     sched->cur_copy = sched->next_copy;
-    sched->next_copy = (sched->next_copy + 1) % sched->pipeline_depth;
+    sched->next_copy = (sched->next_copy + 1) % sched->setup.pipeline_depth;
     if (!sched_split(sched, graph)) return false;
     if (!sched_allocate(sched)) {
         sched_restore(sched, graph);
@@ -141,8 +137,8 @@ enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t sch
     if (sched->state != SCHED_ALLOCATED && !ggml_backend_sched_alloc_graph(sched, graph)) {
         return GGML_STATUS_ALLOC_FAILED;
     }
-    sched->function = __func__;
-    if (!is_last_graph(sched, graph)) {
+    sched->setup.function = __func__;
+    if (!sched_is_last_graph(sched, graph)) {
         ggml_fail(
             GGML_HOST_INVALID_ARGUMENT,
             "%s: this is not the graph that is allocated; call ggml_backend_sched_reset first",

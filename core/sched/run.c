@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "device/stream.h"
-#include "sched/profile.h"
+#include "sched/report/profile.h"
 #include "sched/sched.h"
 
 struct sched_run {
@@ -16,7 +16,7 @@ struct sched_run {
 };
 
 static ggml_backend_event_t event_of(const struct ggml_backend_sched *sched, int32_t backend) {
-    return sched->streams[backend].events[sched->cur_copy];
+    return sched->setup.streams[backend].events[sched->cur_copy];
 }
 
 // Blocks until the split that the stream ran last for this copy is done.
@@ -33,7 +33,7 @@ static void wait_for_copy(struct ggml_backend_sched *sched, int32_t backend) {
 static void order_after(struct ggml_backend_sched *sched, int32_t backend, int32_t other) {
     ggml_backend_event_t event = event_of(sched, other);
     if (event) {
-        ggml_backend_event_wait(sched->streams[backend].backend, event);
+        ggml_backend_event_wait(sched->setup.streams[backend].backend, event);
     } else {
         sched_wait(sched, other);
     }
@@ -46,7 +46,7 @@ static void wait_for_others(struct sched_run *run, const struct sched_split *spl
     for (int32_t i = 0; i < split->n_waits; ++i) {
         order_after(sched, backend, sched->partition.waits[split->first_wait + i]);
     }
-    int32_t *last = &run->last_in_pool[sched->streams[backend].pool_stream];
+    int32_t *last = &run->last_in_pool[sched->setup.streams[backend].pool_stream];
     if (*last >= 0 && *last != backend) order_after(sched, backend, *last);
     *last = backend;
 }
@@ -62,14 +62,16 @@ static void copy_blocking(struct ggml_backend_sched *sched, int32_t from, int32_
 // Whether the application copied a weight by itself, perhaps only what the split reads of it.
 static bool application_copied(struct sched_run *run, int32_t copy, int32_t split) {
     struct ggml_backend_sched *sched = run->sched;
-    if (!sched->copy_callback || !sched_is_host_weight(sched, copy)) return false;
-    const struct sched_value *value = &sched->values[sched->partition.copies[copy].value];
+    if (!sched->copy_callback ||
+        !sched_is_host_weight(&sched->graph, &sched->partition.copies[copy]))
+        return false;
+    const struct sched_value *value = &sched->graph.values[sched->partition.copies[copy].value];
     struct ggml_cgraph part = ggml_graph_view(run->graph, sched->partition.splits[split].i_start,
                                               sched->partition.splits[split].i_end);
-    part.uid = sched_frame(sched)->graphs[split].uid;
-    sched_wait(sched, sched->placed[sched->partition.copies[copy].value].backend);
-    return sched->copy_callback(sched->streams[sched->partition.copies[copy].backend].backend,
-                                value->tensor, sched_copy_tensor(sched, copy), &part,
+    part.uid = sched_frame(sched)->parts.graphs[split].uid;
+    sched_wait(sched, sched->placement.placed[sched->partition.copies[copy].value].backend);
+    return sched->copy_callback(sched->setup.streams[sched->partition.copies[copy].backend].backend,
+                                value->tensor, sched_copy_tensor(&sched->copies, copy), &part,
                                 sched->copy_callback_data);
 }
 
@@ -78,12 +80,12 @@ static bool application_copied(struct sched_run *run, int32_t copy, int32_t spli
 static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
     struct ggml_backend_sched *sched = run->sched;
     const struct sched_copy *input = &sched->partition.copies[copy];
-    const struct sched_value *value = &sched->values[input->value];
-    const int32_t from = sched->placed[input->value].backend;
+    const struct sched_value *value = &sched->graph.values[input->value];
+    const int32_t from = sched->placement.placed[input->value].backend;
     const int32_t to = input->backend;
-    ggml_backend_t source = sched->streams[from].backend;
-    ggml_backend_t target = sched->streams[to].backend;
-    struct ggml_tensor *dst = sched_copy_tensor(sched, copy);
+    ggml_backend_t source = sched->setup.streams[from].backend;
+    ggml_backend_t target = sched->setup.streams[to].backend;
+    struct ggml_tensor *dst = sched_copy_tensor(&sched->copies, copy);
     const unsigned long told = ggml_fail_count();
     if (ggml_nbytes(value->tensor) == 0) return true;
     if (value->traits & SCHED_INPUT) { // the user may overwrite it as soon as the call returns
@@ -95,9 +97,9 @@ static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
     } else {
         sched_wait(sched, to);
     }
-    sched->streams[to].busy = true;
+    sched->queues[to].busy = true;
     if (application_copied(run, copy, split)) return ggml_fail_count() == told;
-    if (sched_is_expert_copy(sched, copy)) return sched_copy_experts(sched, copy, &run->experts);
+    if (sched_is_expert_copy(sched, input)) return sched_copy_experts(sched, copy, &run->experts);
     if (!stream_copy_async(source, target, value->tensor, dst)) {
         copy_blocking(sched, from, to, value->tensor, dst);
     }
@@ -108,7 +110,7 @@ static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
 static bool copy_input(struct sched_run *run, int32_t copy, int32_t split) {
     const uint64_t begin = sched_profile_clock(run->sched);
     const bool done = make_copy(run, copy, split);
-    if (UNLIKELY(begin)) sched_profile_copy(run->sched, copy, begin);
+    if (begin) sched_profile_copy(run->sched, copy, begin);
     return done;
 }
 
@@ -116,10 +118,10 @@ static bool copy_input(struct sched_run *run, int32_t copy, int32_t split) {
 static enum ggml_status compute_part(struct ggml_backend_sched *sched, int32_t backend,
                                      const struct ggml_graph *graph, int first) {
     const uint64_t begin = sched_profile_clock(sched);
-    if (UNLIKELY(begin)) sched_profile_enter(sched, backend, graph, first);
-    const enum ggml_status status = stream_graph_compute("ggml_backend_graph_compute_async",
-                                                         sched->streams[backend].backend, graph);
-    if (UNLIKELY(begin)) sched_profile_leave(sched, backend, begin);
+    if (begin) sched_profile_enter(sched, backend, graph, first);
+    const enum ggml_status status = stream_graph_compute(
+        "ggml_backend_graph_compute_async", sched->setup.streams[backend].backend, graph);
+    if (begin) sched_profile_leave(sched, backend, begin);
     return status;
 }
 
@@ -143,10 +145,10 @@ static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched,
         compute_part(sched, split->backend, &part, split->i_start + *io_first);
     *io_first = end;
     if (status != GGML_STATUS_SUCCESS) return status;
-    ggml_backend_synchronize(sched->streams[split->backend].backend);
+    ggml_backend_synchronize(sched->setup.streams[split->backend].backend);
     if (!wanted || sched->callback(graph->nodes[end - 1], false, sched->callback_data))
         return status;
-    ggml_fail(GGML_HOST_ABORTED, "%s: the callback stopped it after '%s'", sched->function,
+    ggml_fail(GGML_HOST_ABORTED, "%s: the callback stopped it after '%s'", sched->setup.function,
               graph->nodes[end - 1]->name);
     return GGML_STATUS_ABORTED;
 }
@@ -156,7 +158,7 @@ static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched,
 static enum ggml_status compute(struct ggml_backend_sched *sched, const struct sched_split *split,
                                 const struct ggml_graph *graph) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
-    sched->streams[split->backend].busy = true;
+    sched->queues[split->backend].busy = true;
     if (!sched->callback) return compute_part(sched, split->backend, graph, split->i_start);
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS;) {
         status = compute_until_wanted(sched, split, graph, &i);
@@ -171,8 +173,8 @@ static enum ggml_status failed(const struct ggml_backend_sched *sched, int32_t n
     const enum ggml_host_status reason = ggml_last_status();
     snprintf(message, sizeof(message), "%s", ggml_last_error());
     ggml_fail(reason == GGML_HOST_OK ? GGML_HOST_FAILED : reason, "%s: split %d of %d on %s: %s",
-              sched->function, (int)number + 1, (int)sched->partition.n_splits,
-              sched_stream_label(sched, sched->partition.splits[number].backend), message);
+              sched->setup.function, (int)number + 1, (int)sched->partition.n_splits,
+              sched_stream_label(&sched->setup, sched->partition.splits[number].backend), message);
     return status;
 }
 
@@ -183,11 +185,13 @@ static bool copy_inputs(struct sched_run *run, int32_t number) {
     const int32_t *inputs = sched->partition.inputs + split->first_input;
     const bool weights_last = sched->copy_callback != NULL;
     for (int32_t i = 0; i < split->n_inputs; ++i) {
-        if (weights_last && sched_is_host_weight(sched, inputs[i])) continue;
+        if (weights_last &&
+            sched_is_host_weight(&sched->graph, &sched->partition.copies[inputs[i]]))
+            continue;
         if (!copy_input(run, inputs[i], number)) return false;
     }
     for (int32_t i = 0; weights_last && i < split->n_inputs; ++i) {
-        if (!sched_is_host_weight(sched, inputs[i])) continue;
+        if (!sched_is_host_weight(&sched->graph, &sched->partition.copies[inputs[i]])) continue;
         if (!copy_input(run, inputs[i], number)) return false;
     }
     return true;
@@ -202,12 +206,13 @@ static enum ggml_status run_split(struct sched_run *run, int32_t number) {
     wait_for_others(run, split);
     if (!copy_inputs(run, number) || ggml_fail_count() != told)
         return failed(sched, number, GGML_STATUS_FAILED);
-    const enum ggml_status status = compute(sched, split, &sched_frame(sched)->graphs[number]);
+    const enum ggml_status status =
+        compute(sched, split, &sched_frame(sched)->parts.graphs[number]);
     if (status == GGML_STATUS_ABORTED) return status;
     if (status != GGML_STATUS_SUCCESS) return failed(sched, number, status);
     if (event_of(sched, split->backend)) {
         ggml_backend_event_record(event_of(sched, split->backend),
-                                  sched->streams[split->backend].backend);
+                                  sched->setup.streams[split->backend].backend);
     }
     return GGML_STATUS_SUCCESS;
 }
@@ -224,17 +229,17 @@ static void settle(struct ggml_backend_sched *sched) {
 
 enum ggml_status sched_run(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     struct sched_run run = {.sched = sched, .graph = graph, .experts = {.ids = -1}};
-    const size_t n = (size_t)sched->n_backends;
+    const size_t n = (size_t)sched->setup.n_streams;
     enum ggml_status status = GGML_STATUS_SUCCESS;
     run.last_in_pool = ggml_mem_alloc(n * sizeof(run.last_in_pool[0]));
     if (!run.last_in_pool) {
-        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to run the graph", sched->function);
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to run the graph", sched->setup.function);
         return GGML_STATUS_ALLOC_FAILED;
     }
     sched_frame(sched)->run = ++sched->run;
-    if (UNLIKELY(sched->profile)) sched_profile_collect(sched);
+    if (sched->profile) sched_profile_collect(sched);
     for (size_t b = 0; b < n; ++b) {
-        sched->streams[b].busy = true;
+        sched->queues[b].busy = true;
         run.last_in_pool[b] = -1;
     }
     for (int32_t i = 0; i < sched->partition.n_splits && status == GGML_STATUS_SUCCESS; ++i) {

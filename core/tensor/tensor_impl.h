@@ -24,6 +24,13 @@ struct ggml_tensor *ggml_new_view_impl(struct ggml_context *ctx, enum ggml_type 
 // The same bytes with the extents and strides of another tensor, under no name. [stream]
 struct ggml_tensor *ggml_new_alias_impl(struct ggml_context *ctx, struct ggml_tensor *src);
 
+// Owner of a tensor's memory: itself unless it is a view. Two steps, as graphs may come from
+// elsewhere than this library's builders, whose views refer to the owner itself. [any-thread]
+static inline struct ggml_tensor *tensor_root(struct ggml_tensor *tensor) {
+    struct ggml_tensor *root = tensor->view_src ? tensor->view_src : tensor;
+    return root->view_src ? root->view_src : root;
+}
+
 // Whether extents are whole blocks of the type and the sizes and strides of a packed tensor of them
 // are far from every limit, which is quick to tell. false: one has to look closer. [any-thread]
 static inline bool ggml_shape_is_small(const struct ggml_type_traits *type,

@@ -62,16 +62,18 @@ static void test_random_blocks_never_overlap(void **state) {
         const size_t limit = limits[seed % 5];
         random_state = seed;
         make_random(blocks, n, 100, seed % 30);
-        assert_true(memory_plan(blocks, n, limit, &chunks));
+        assert_true(memory_plan(blocks, n, limit, 0, &chunks));
         check_no_overlap(blocks, n, &chunks);
         assert_true(memory_chunks_total(&chunks) >= memory_plan_lower_bound(blocks, n));
         memory_chunks_free(&chunks);
         assert_true(memory_plan_by_time(blocks, n, limit, &chunks));
         check_no_overlap(blocks, n, &chunks);
         memory_chunks_free(&chunks);
-        assert_true(memory_plan_by_size(blocks, n, limit, 0, &chunks, &gave_up));
-        check_no_overlap(blocks, n, &chunks);
-        memory_chunks_free(&chunks);
+        for (int largest_first = 0; largest_first < 2; ++largest_first) {
+            assert_true(memory_plan_greedy(blocks, n, limit, largest_first, &chunks, &gave_up));
+            check_no_overlap(blocks, n, &chunks);
+            memory_chunks_free(&chunks);
+        }
     }
 }
 
@@ -95,7 +97,7 @@ static void test_lower_bound_by_brute_force(void **state) {
     assert_int_equal(memory_plan_lower_bound(blocks, 2), SIZE_MAX);
 }
 
-// Blocks that all live at once defeat planning by size: it must notice before it gets slow.
+// Blocks that all live at once defeat greedy planning: it must notice before it gets slow.
 static void test_many_long_lived_blocks_stay_cheap(void **state) {
     (void)state;
     const int32_t n = 20000;
@@ -104,16 +106,16 @@ static void test_many_long_lived_blocks_stay_cheap(void **state) {
     bool gave_up;
     random_state = 5;
     make_random(blocks, n, n, 100);
-    assert_false(memory_plan_by_size(blocks, n, SIZE_MAX / 2, 0, &chunks, &gave_up));
+    assert_false(memory_plan_greedy(blocks, n, SIZE_MAX / 2, false, &chunks, &gave_up));
     assert_true(gave_up);
     memory_chunks_free(&chunks);
-    assert_true(memory_plan(blocks, n, SIZE_MAX, &chunks));
+    assert_true(memory_plan(blocks, n, SIZE_MAX, 0, &chunks));
     assert_true(memory_chunks_total(&chunks) < memory_plan_lower_bound(blocks, n) * 3 / 2);
     memory_chunks_free(&chunks);
     ggml_mem_free(blocks);
 }
 
-// --- from the peaks outward
+// --- around the peak
 
 static size_t live_after(const struct memory_block *blocks, const struct memory_timeline *timeline,
                          int32_t event) {
@@ -176,8 +178,7 @@ static void check_one_chunk(struct memory_block *blocks, int32_t n, size_t neede
     check_no_overlap(blocks, n, &chunks);
 }
 
-// The usual ways alone, and with the search.
-static void test_outward_plans_never_overlap(void **state) {
+static void test_plans_around_peaks_never_overlap(void **state) {
     (void)state;
     struct memory_block blocks[200];
     for (uint32_t seed = 0; seed < 80; ++seed) {
@@ -186,12 +187,12 @@ static void test_outward_plans_never_overlap(void **state) {
         make_random(blocks, 200, 100, seed % 40);
         assert_true(memory_timeline_make(blocks, 200, &timeline));
         const size_t most = timeline.most, quarter = most + most / 4;
-        const size_t needed = memory_plan_outward(blocks, &timeline, quarter);
+        const size_t needed = memory_plan_around_peak(blocks, &timeline, quarter);
         if (needed != SIZE_MAX) {
             assert_in_range(needed, most, quarter);
             check_one_chunk(blocks, 200, needed);
         }
-        assert_int_equal(memory_plan_outward(blocks, &timeline, most - 1), SIZE_MAX);
+        assert_int_equal(memory_plan_around_peak(blocks, &timeline, most - 1), SIZE_MAX);
         memory_timeline_free(&timeline);
     }
 }
@@ -215,7 +216,7 @@ static int32_t make_parts(struct memory_block *blocks, int32_t n, int32_t repeat
     return n * repeats;
 }
 
-static void test_parts_never_overlap(void **state) {
+static void test_windows_never_overlap(void **state) {
     (void)state;
     struct memory_block blocks[400];
     int n_planned = 0;
@@ -225,7 +226,7 @@ static void test_parts_never_overlap(void **state) {
         const int32_t n = make_parts(blocks, 20 + (int32_t)seed, 1 + (int32_t)(seed % 5));
         assert_true(memory_timeline_make(blocks, n, &timeline));
         const size_t good_enough = timeline.most + timeline.most / 20;
-        const size_t needed = memory_plan_parts(blocks, n, &timeline, good_enough);
+        const size_t needed = memory_plan_windowed(blocks, n, &timeline, good_enough);
         if (needed != SIZE_MAX) {
             assert_in_range(needed, timeline.most, good_enough);
             check_one_chunk(blocks, n, needed);
@@ -282,23 +283,39 @@ static int32_t make_model(struct memory_block *blocks, const struct row *rows, i
 
 enum { N_UNET = sizeof(unet) / sizeof(unet[0]), N_EXPERTS = sizeof(experts) / sizeof(experts[0]) };
 
+// The whole planner needs at most 1/50 more than the bound.
 static void check_model(const struct row *rows, int32_t n, int32_t layers, int32_t steps) {
     struct memory_block *blocks = ggml_mem_calloc((size_t)(n * layers), sizeof(blocks[0]));
-    struct memory_timeline timeline;
+    struct memory_chunks chunks;
     n = make_model(blocks, rows, n, layers, steps);
-    assert_true(memory_timeline_make(blocks, n, &timeline));
-    const size_t enough = timeline.most + timeline.most / 50;
-    const size_t needed = memory_plan_outward(blocks, &timeline, enough);
-    assert_true(needed != SIZE_MAX);
-    memory_timeline_free(&timeline);
+    const size_t most = memory_plan_lower_bound(blocks, n);
+    assert_true(memory_plan(blocks, n, SIZE_MAX, 0, &chunks));
+    check_no_overlap(blocks, n, &chunks);
+    assert_int_equal(chunks.count, 1);
+    assert_in_range(chunks.sizes[0], most, most + most / 50);
+    memory_chunks_free(&chunks);
     ggml_mem_free(blocks);
 }
 
-static void test_models_are_planned_outward(void **state) {
+static void test_models_are_near_the_bound(void **state) {
     (void)state;
-    check_model(unet, N_UNET, 1, 150);
-    check_model(experts, N_EXPERTS, 1, 88);
-    check_model(experts, N_EXPERTS, 5, 88);
+    for (int32_t layers = 1; layers <= 5; ++layers) {
+        check_model(unet, N_UNET, layers, 150);
+        check_model(experts, N_EXPERTS, layers, 88);
+    }
+}
+
+static void test_a_model_is_planned_around_its_peak(void **state) {
+    (void)state;
+    static struct memory_block blocks[N_UNET];
+    struct memory_timeline timeline;
+    const int32_t n = make_model(blocks, unet, N_UNET, 1, 150);
+    assert_true(memory_timeline_make(blocks, n, &timeline));
+    const size_t needed =
+        memory_plan_around_peak(blocks, &timeline, timeline.most + timeline.most / 50);
+    assert_true(needed != SIZE_MAX);
+    check_one_chunk(blocks, n, needed);
+    memory_timeline_free(&timeline);
 }
 
 // Where one chunk is too small for what lives at once.
@@ -309,22 +326,22 @@ static void test_models_in_chunks(void **state) {
     const size_t most = memory_plan_lower_bound(blocks, n);
     for (size_t part = 2; part <= 4; ++part) {
         struct memory_chunks chunks;
-        assert_true(memory_plan(blocks, n, most / part, &chunks));
+        assert_true(memory_plan(blocks, n, most / part, 0, &chunks));
         check_no_overlap(blocks, n, &chunks);
         assert_true(chunks.count > 1 && memory_chunks_total(&chunks) < most + most / 4);
         memory_chunks_free(&chunks);
     }
 }
 
-// A U-Net several times over has as many peaks: no single plan outward is good.
-static void test_repeated_models_are_planned_in_parts(void **state) {
+// A U-Net several times over has as many peaks: no single plan around one is good.
+static void test_repeated_models_are_planned_in_windows(void **state) {
     (void)state;
     static struct memory_block blocks[20 * N_UNET];
     for (int32_t repeats = 2; repeats <= 20; ++repeats) {
         struct memory_timeline timeline;
         const int32_t n = make_model(blocks, unet, N_UNET, repeats, 150);
         assert_true(memory_timeline_make(blocks, n, &timeline));
-        const size_t needed = memory_plan_parts(blocks, n, &timeline, timeline.most);
+        const size_t needed = memory_plan_windowed(blocks, n, &timeline, timeline.most);
         assert_int_equal(needed, timeline.most);
         check_one_chunk(blocks, n, needed);
         memory_timeline_free(&timeline);
@@ -348,7 +365,7 @@ static void check_faults(const struct memory_block *blocks, int32_t n, size_t li
         memcpy(planned, blocks, (size_t)n * sizeof(planned[0]));
         allocations_left = count;
         ggml_mem_set_fault_hook(count_down, NULL);
-        const bool good = memory_plan(planned, n, limit, &chunks);
+        const bool good = memory_plan(planned, n, limit, 0, &chunks);
         ggml_mem_set_fault_hook(NULL, NULL);
         all = allocations_left >= 0;
         if (good) check_no_overlap(planned, n, &chunks);
@@ -365,8 +382,8 @@ static void test_every_allocation_may_fail(void **state) {
     random_state = 9;
     make_random(blocks, 64, 20, 30);
     check_faults(blocks, 64, 3000);                                           // in chunks
-    check_faults(blocks, 64, SIZE_MAX);                                       // by search
-    check_faults(blocks, make_model(blocks, unet, N_UNET, 3, 150), SIZE_MAX); // in parts
+    check_faults(blocks, 64, SIZE_MAX);                                       // greedily
+    check_faults(blocks, make_model(blocks, unet, N_UNET, 3, 150), SIZE_MAX); // in windows
 }
 
 int main(void) {
@@ -375,11 +392,12 @@ int main(void) {
         cmocka_unit_test(test_lower_bound_by_brute_force),
         cmocka_unit_test(test_many_long_lived_blocks_stay_cheap),
         cmocka_unit_test(test_timelines),
-        cmocka_unit_test(test_outward_plans_never_overlap),
-        cmocka_unit_test(test_parts_never_overlap),
-        cmocka_unit_test(test_models_are_planned_outward),
+        cmocka_unit_test(test_plans_around_peaks_never_overlap),
+        cmocka_unit_test(test_windows_never_overlap),
+        cmocka_unit_test(test_models_are_near_the_bound),
+        cmocka_unit_test(test_a_model_is_planned_around_its_peak),
         cmocka_unit_test(test_models_in_chunks),
-        cmocka_unit_test(test_repeated_models_are_planned_in_parts),
+        cmocka_unit_test(test_repeated_models_are_planned_in_windows),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

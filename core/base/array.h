@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Growing arrays. The array stays a plain pointer beside its capacity, so that loops over it need
+// no accessors; only growing is written once.
+#ifndef GGML_BASE_ARRAY_H
+#define GGML_BASE_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Makes the array that `array`, a pointer to the pointer, refers to hold at least `needed` elements
+// of `element` bytes. The capacity doubles, which makes appending n elements O(n). false after the
+// error was set: the array is then as it was. [any-thread]
+bool array_grow(void *array, int32_t *capacity, int64_t needed, size_t element);
+
+#endif

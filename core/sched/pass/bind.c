@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Addresses from offsets: see bind.h. Two walks, as a view needs the address of its owner, which
+// may be a later node. Linear in the values.
+#include "sched/pass/bind.h"
+
+#include "base/mem.h"
+#include "ggml-backend.h"
+
+struct binder {
+    const struct sched_setup *setup;
+    const struct sched_graph *graph;
+    const struct sched_liveness *live;
+    const struct sched_plan *plan;
+    char **bases; // by pool: address of the first chunk, which most tensors lie in
+};
+
+// Tells all buffers that their tensors are gone.
+static void reset_buffers(const struct sched_setup *setup) {
+    for (int p = 0; p < setup->n_pools; ++p) {
+        for (int32_t k = 0; k < setup->pools[p].n_chunks; ++k) {
+            ggml_backend_buffer_t chunk = setup->pools[p].chunks[k];
+            if (chunk) ggml_backend_buffer_reset(chunk);
+        }
+    }
+}
+
+// false if a buffer has no address.
+static bool find_bases(const struct binder *binder) {
+    for (int p = 0; p < binder->setup->n_pools; ++p) {
+        const struct gallocr_pool *pool = &binder->setup->pools[p];
+        binder->bases[p] = NULL;
+        if (pool->n_chunks == 0 || !pool->chunks[0]) continue;
+        binder->bases[p] = ggml_backend_buffer_get_base(pool->chunks[0]);
+        if (!binder->bases[p]) return false;
+    }
+    return true;
+}
+
+// An owner of memory at its planned offset; a buffer with init_tensor is told about it. false also
+// where the chunk is missing after a failed allocation.
+static bool bind_entry(const struct binder *binder, int32_t entry, struct ggml_tensor *tensor) {
+    const int32_t p = binder->live->ranges[entry].pool;
+    const struct live_offset *place = &binder->plan->offsets[entry];
+    const struct gallocr_pool *pool = &binder->setup->pools[p];
+    ggml_backend_buffer_t buffer =
+        place->chunk < pool->n_chunks ? pool->chunks[place->chunk] : NULL;
+    if (!buffer) return false;
+    char *base = place->chunk == 0 ? binder->bases[p] : ggml_backend_buffer_get_base(buffer);
+    if (!base) return false;
+    tensor->buffer = buffer;
+    tensor->data = base + place->offset;
+    return !buffer->table->init_tensor ||
+           ggml_backend_buffer_init_tensor(buffer, tensor) == GGML_STATUS_SUCCESS;
+}
+
+// Views of memory that no buffer owns have their address already.
+static bool bind_view(const struct sched_value *value) {
+    const struct ggml_tensor *view = value->tensor;
+    if (!view->view_src->buffer || ((value->traits & SCHED_HAS_MEMORY) && view->buffer))
+        return true;
+    return ggml_backend_view_init(value->tensor) == GGML_STATUS_SUCCESS;
+}
+
+// What has memory, or alternates between pipeline copies, belongs to no pool.
+static bool bind_values(const struct binder *binder) {
+    const struct sched_graph *graph = binder->graph;
+    for (int32_t i = 0; i < graph->n_values; ++i) {
+        if (binder->live->ranges[i].pool < 0) continue;
+        if (!bind_entry(binder, i, graph->values[i].tensor)) return false;
+    }
+    for (int32_t i = 0; i < graph->n_values; ++i) {
+        if (graph->values[i].root != i && !bind_view(&graph->values[i])) return false;
+    }
+    return true;
+}
+
+// With several pipeline copies they live in memory of their own, and nothing is to be done.
+static bool bind_copies(const struct binder *binder, const struct sched_partition *partition,
+                        const struct sched_copies *copies) {
+    const int32_t n = binder->setup->pipeline_depth == 1 ? partition->n_copies : 0;
+    for (int32_t c = 0; c < n; ++c) {
+        const int32_t entry = binder->graph->n_values + c;
+        if (!bind_entry(binder, entry, sched_copy_tensor(copies, c))) return false;
+    }
+    return true;
+}
+
+bool sched_bind(const struct sched_setup *setup, const struct sched_graph *graph,
+                const struct sched_liveness *live, const struct sched_plan *plan,
+                const struct sched_partition *partition, const struct sched_copies *copies) {
+    struct binder binder = {setup, graph, live, plan, NULL};
+    binder.bases = ggml_mem_alloc((size_t)setup->n_pools * sizeof(binder.bases[0]));
+    if (binder.bases) reset_buffers(setup);
+    const bool bound = binder.bases && find_bases(&binder) &&
+                       bind_copies(&binder, partition, copies) && bind_values(&binder);
+    ggml_mem_free(binder.bases);
+    if (!bound) sched_unbind(graph, partition, copies);
+    return bound;
+}
+
+void sched_unbind(const struct sched_graph *graph, const struct sched_partition *partition,
+                  const struct sched_copies *copies) {
+    for (int32_t i = 0; i < graph->n_values; ++i) {
+        if (graph->values[i].traits & SCHED_HAS_MEMORY) continue;
+        graph->values[i].tensor->buffer = NULL;
+        graph->values[i].tensor->data = NULL;
+    }
+    for (int32_t c = 0; c < partition->n_copies; ++c) {
+        sched_copy_tensor(copies, c)->buffer = NULL;
+        sched_copy_tensor(copies, c)->data = NULL;
+    }
+}

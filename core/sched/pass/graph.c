@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+// Numbering, in two walks: first all nodes and leafs get their numbers, then what they refer to is
+// looked up by address in a hash table, so that graphs may be in any order. O(nodes + edges).
+#include "sched/pass/graph.h"
+
+#include "base/array.h"
+#include "base/mem.h"
+#include "base/status.h"
+#include "ggml-backend.h"
+#include "tensor/tensor_impl.h"
+
+// --- kinds of memory
+
+// The number of a buffer type, which is given at first sight together with the set of streams
+// that can read it: devices are asked once per type. -1 after the error was set. Linear: there are
+// few types.
+static int32_t memory_id(const struct sched_setup *setup, ggml_backend_buffer_type_t buft,
+                         struct sched_graph *out) {
+    const int32_t id = out->n_memories;
+    for (int32_t known = 0; known < id; ++known) {
+        if (out->memories[known].buft == buft) return known;
+    }
+    const size_t words = (size_t)out->mask_words;
+    if (!array_grow(&out->memories, &out->memories_capacity, (int64_t)id + 1,
+                    sizeof(out->memories[0])) ||
+        !array_grow(&out->readers, &out->readers_capacity, (id + (int64_t)1) * out->mask_words,
+                    sizeof(out->readers[0]))) {
+        return -1;
+    }
+    uint64_t *readers = &out->readers[(size_t)id * words];
+    int32_t first_reader = -1;
+    memset(readers, 0, words * sizeof(readers[0]));
+    for (int b = 0; b < setup->n_streams; ++b) {
+        const bool reads = ggml_backend_dev_supports_buft(setup->streams[b].device, buft);
+        readers[b / 64] |= (uint64_t)reads << (b % 64);
+        if (reads && first_reader < 0) first_reader = b;
+    }
+    out->memories[id] = (struct sched_memory){
+        .buft = buft, .first_reader = first_reader, .host = ggml_backend_buft_is_host(buft)};
+    return out->n_memories++;
+}
+
+bool sched_graph_begin(const struct sched_setup *setup, size_t size_hint, struct sched_graph *out) {
+    out->mask_words = (setup->n_streams + 63) / 64;
+    for (int p = 0; p < setup->n_pools; ++p) {
+        if (memory_id(setup, setup->pools[p].buft, out) < 0) return false;
+    }
+    return tensor_index_clear(&out->ids, size_hint);
+}
+
+// --- values
+
+static uint16_t traits_of_op(enum ggml_op op) {
+    switch (op) {
+    case GGML_OP_NONE: return SCHED_NO_OP;
+    case GGML_OP_VIEW:
+    case GGML_OP_RESHAPE:
+    case GGML_OP_PERMUTE:
+    case GGML_OP_TRANSPOSE: return SCHED_VIEW_OP;
+    case GGML_OP_ROPE:
+    case GGML_OP_FLASH_ATTN_EXT: return SCHED_DETACHED;
+    case GGML_OP_MUL_MAT_ID: return SCHED_EXPERTS;
+    default: return 0;
+    }
+}
+
+static uint16_t traits_of_flags(int32_t flags) {
+    uint16_t traits = 0;
+    if (flags & GGML_TENSOR_FLAG_INPUT) traits |= SCHED_INPUT | SCHED_EARLY;
+    if (flags & GGML_TENSOR_FLAG_PARAM) traits |= SCHED_EARLY;
+    if (flags & GGML_TENSOR_FLAG_OUTPUT) traits |= SCHED_OUTPUT;
+    return traits;
+}
+
+// Sets the error for a tensor that no device may see, and returns false.
+static bool refuse(const struct sched_setup *setup, const struct ggml_tensor *tensor) {
+    if (tensor->flags & GGML_TENSOR_FLAG_ERROR) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is in error: %s", setup->function,
+                  tensor->name, tensor->extra ? (const char *)tensor->extra : "no reason given");
+    } else {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' has op %d and type %d: unknown",
+                  setup->function, tensor->name, (int)tensor->op, (int)tensor->type);
+    }
+    return false;
+}
+
+// Fills in all of a value but the root of a view. There is room for it and for another result.
+static bool fill_value(const struct sched_setup *setup, int32_t number, struct ggml_tensor *tensor,
+                       struct sched_graph *out) {
+    if ((unsigned)tensor->op >= GGML_OP_COUNT || (unsigned)tensor->type >= GGML_TYPE_COUNT ||
+        (tensor->flags & GGML_TENSOR_FLAG_ERROR)) {
+        return refuse(setup, tensor);
+    }
+    uint16_t traits = traits_of_op(tensor->op) | traits_of_flags(tensor->flags);
+    int32_t memory = -1;
+    if (traits & SCHED_OUTPUT) out->results[out->n_results++] = number;
+    if (tensor->buffer || tensor->data) traits |= SCHED_HAS_MEMORY;
+    if (tensor->buffer) {
+        if (tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS) traits |= SCHED_WEIGHT;
+        if (!tensor->view_src && tensor->buffer->buft) {
+            memory = memory_id(setup, tensor->buffer->buft, out);
+            if (memory < 0) return false;
+        }
+    }
+    out->values[number] = (struct sched_value){
+        .tensor = tensor,
+        .bytes = ggml_nbytes(tensor),
+        .root = number,
+        .memory = memory,
+        .traits = traits,
+    };
+    return true;
+}
+
+// Room for n values in all arrays that are indexed by them. A node is a result once as an output
+// and once because nobody uses it.
+static bool room_for_values(struct sched_graph *out, int64_t n) {
+    return array_grow(&out->values, &out->values_capacity, n, sizeof(out->values[0])) &&
+           array_grow(&out->used, &out->used_capacity, n, sizeof(out->used[0])) &&
+           array_grow(&out->results, &out->results_capacity, 2 * n, sizeof(out->results[0]));
+}
+
+// Whether the scheduler itself made the tensor, as a copy: an application may have got hold of one.
+static bool is_own_tensor(const struct sched_setup *setup, const struct ggml_tensor *tensor) {
+    bool own = false;
+    for (int i = 0; i < SCHED_FRAMES && !own; ++i) {
+        own = tensor_pool_owns(&setup->own_tensors[i], tensor);
+    }
+    return own;
+}
+
+// A tensor that is neither a node nor a leaf.
+static int32_t add_mentioned(const struct sched_setup *setup, struct ggml_tensor *tensor,
+                             struct sched_graph *out) {
+    if (is_own_tensor(setup, tensor)) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "%s: the graph was split before and other graphs after it; build it anew",
+                  setup->function);
+        return -1;
+    }
+    const int32_t number = out->n_values;
+    if (!room_for_values(out, (int64_t)number + 1)) return -1;
+    if (!tensor_index_grow(&out->ids, sched_list(out))) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %d tensors", setup->function,
+                  (int)number);
+        return -1;
+    }
+    if (!fill_value(setup, number, tensor, out)) return -1;
+    out->n_values++;
+    tensor_index_add(&out->ids, sched_list(out), tensor, number);
+    return number;
+}
+
+static int32_t value_of(const struct sched_setup *setup, struct ggml_tensor *tensor,
+                        struct sched_graph *out) {
+    const int32_t number = tensor_index_get(&out->ids, sched_list(out), tensor);
+    return number >= 0 ? number : add_mentioned(setup, tensor, out);
+}
+
+// --- what values refer to
+
+// Notes the value that owns the memory of a view.
+static bool find_root(const struct sched_setup *setup, int32_t number, struct sched_graph *out) {
+    struct ggml_tensor *tensor = out->values[number].tensor;
+    if (!tensor->view_src) return true;
+    const int32_t root = value_of(setup, tensor_root(tensor), out);
+    if (root >= 0) out->values[number].root = root;
+    return root >= 0;
+}
+
+// Adds an edge for each source of a node; sources that the graph doesn't list get numbers here.
+// A node that is its own source, as ggml_cast makes one, has none.
+static bool add_edges(const struct sched_setup *setup, int32_t node, struct sched_graph *out) {
+    struct ggml_tensor *tensor = out->values[node].tensor;
+    out->first_edge[node] = out->n_edges;
+    if (!array_grow(&out->edges, &out->edges_capacity, (int64_t)out->n_edges + GGML_MAX_SRC,
+                    sizeof(out->edges[0]))) {
+        return false;
+    }
+    for (int k = 0; k < GGML_MAX_SRC; ++k) {
+        if (!tensor->src[k] || tensor->src[k] == tensor) continue;
+        const int32_t known = out->n_values;
+        const int32_t value = value_of(setup, tensor->src[k], out);
+        if (value < 0 || (value >= known && !find_root(setup, value, out))) return false;
+        out->used[value] = 1;
+        out->edges[out->n_edges++] = (struct live_edge){
+            .value = value,
+            .slot = (int16_t)k,
+            .same_layout = live_can_take_over(tensor, tensor->src[k]),
+        };
+    }
+    return true;
+}
+
+// Numbers a list of tensors; NULL or one that comes twice is an error.
+static bool number_tensors(const struct sched_setup *setup, struct ggml_tensor **tensors, int n,
+                           int32_t first, struct sched_graph *out) {
+    for (int i = 0; i < n; ++i) {
+        if (!tensors[i]) {
+            ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists NULL", setup->function);
+            return false;
+        }
+        if (!fill_value(setup, first + i, tensors[i], out)) return false;
+        if (tensor_index_add(&out->ids, sched_list(out), tensors[i], first + i) != first + i) {
+            ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice",
+                      setup->function, tensors[i]->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+// First all numbers, then what they refer to: a tensor may stand before its root.
+static bool number_all(const struct sched_setup *setup, const struct ggml_cgraph *graph,
+                       struct sched_graph *out) {
+    if (!number_tensors(setup, graph->nodes, graph->n_nodes, 0, out) ||
+        !number_tensors(setup, graph->leafs, graph->n_leafs, graph->n_nodes, out)) {
+        return false;
+    }
+    for (int32_t i = 0; i < graph->n_nodes; ++i) {
+        if (!find_root(setup, i, out) || !add_edges(setup, i, out)) return false;
+    }
+    out->first_edge[out->n_nodes] = out->n_edges;
+    for (int32_t i = out->n_nodes; i < out->n_nodes + out->n_leafs; ++i) {
+        if (!find_root(setup, i, out)) return false;
+    }
+    for (int32_t e = 0; e < out->n_edges; ++e) {
+        out->edges[e].entry = out->values[out->edges[e].value].root;
+    }
+    return true;
+}
+
+// --- facts about the whole graph
+
+// Lists the nodes that nobody uses as results, except views that compute nothing, which only mark a
+// dependency.
+static void find_unused(struct sched_graph *out) {
+    for (int32_t i = 0; i < out->n_nodes; ++i) {
+        const struct sched_value *value = &out->values[i];
+        const bool marker = value->root != i && (value->traits & SCHED_NO_OP);
+        if (!out->used[i] && !marker) out->results[out->n_results++] = i;
+    }
+}
+
+// Whether whatever a node refers to is no node or comes before it.
+static bool is_in_order(const struct sched_graph *graph) {
+    for (int32_t i = 0; i < graph->n_nodes; ++i) {
+        const int32_t root = graph->values[i].root;
+        if (root > i && root < graph->n_nodes) return false;
+        for (int32_t e = graph->first_edge[i]; e < graph->first_edge[i + 1]; ++e) {
+            const int32_t value = graph->edges[e].value;
+            if (value > i && value < graph->n_nodes) return false;
+        }
+    }
+    return true;
+}
+
+// --- the pass
+
+// Whether the graph can be looked at. It may come from the application's own hands.
+static bool is_usable(const struct sched_setup *setup, const struct ggml_cgraph *graph) {
+    if (graph->error) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", setup->function,
+                  graph->error);
+        return false;
+    }
+    const bool counted = graph->n_nodes >= 0 && graph->n_leafs >= 0;
+    if (counted && (graph->n_nodes == 0 || graph->nodes) && (graph->n_leafs == 0 || graph->leafs)) {
+        return true;
+    }
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph has no list of nodes or leafs",
+              setup->function);
+    return false;
+}
+
+// Forgets the last graph; kinds of memory that no stream has may have gone since.
+static bool begin(const struct sched_setup *setup, const struct ggml_cgraph *graph,
+                  struct sched_graph *out) {
+    const int64_t n = (int64_t)graph->n_nodes + graph->n_leafs;
+    out->n_memories = setup->n_pools;
+    if (!tensor_index_clear(&out->ids, (size_t)n + (size_t)n / 8)) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %lld tensors", setup->function,
+                  (long long)n);
+        return false;
+    }
+    if (!room_for_values(out, n) ||
+        !array_grow(&out->first_edge, &out->first_edge_capacity, (int64_t)graph->n_nodes + 1,
+                    sizeof(out->first_edge[0]))) {
+        return false;
+    }
+    if (n > 0) memset(out->used, 0, (size_t)n);
+    out->n_nodes = graph->n_nodes;
+    out->n_leafs = graph->n_leafs;
+    out->n_values = (int32_t)n;
+    return true;
+}
+
+bool sched_graph_make(const struct sched_setup *setup, const struct ggml_cgraph *graph,
+                      struct sched_graph *out) {
+    out->n_nodes = out->n_leafs = out->n_values = out->n_edges = out->n_results = 0;
+    if (!is_usable(setup, graph) || !begin(setup, graph, out)) return false;
+    if (!number_all(setup, graph, out)) return false;
+    out->in_order = is_in_order(out);
+    find_unused(out);
+    return true;
+}
+
+void sched_graph_renew(struct sched_graph *graph, struct ggml_tensor *const *tensors) {
+    for (int32_t i = 0; i < graph->n_values; ++i) {
+        graph->values[i].tensor = tensors[i];
+    }
+    graph->ids.count = 0;
+}
+
+int32_t sched_graph_find(struct sched_graph *graph, const struct ggml_tensor *tensor) {
+    if (graph->ids.count == 0) {
+        if (!tensor_index_clear(&graph->ids, (size_t)graph->n_values)) return -1;
+        for (int32_t i = 0; i < graph->n_values; ++i) {
+            tensor_index_add(&graph->ids, sched_list(graph), graph->values[i].tensor, i);
+        }
+    }
+    return tensor_index_get(&graph->ids, sched_list(graph), tensor);
+}
+
+void sched_graph_free(struct sched_graph *graph) {
+    tensor_index_free(&graph->ids);
+    void *const arrays[] = {graph->values,   graph->first_edge, graph->edges, graph->results,
+                            graph->memories, graph->readers,    graph->used};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
+        ggml_mem_free(arrays[i]);
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// The first pass turns a graph into arrays. Every tensor that the graph mentions becomes a "value"
+// with a number: the nodes first, in order, then the leafs, then tensors that are only referred to.
+// All later passes work on these numbers.
+#ifndef GGML_SCHED_GRAPH_H
+#define GGML_SCHED_GRAPH_H
+
+#include "alloc/liveness.h"
+#include "sched/pass/setup.h"
+
+enum sched_trait {
+    SCHED_VIEW_OP = 1 << 0,    // VIEW, RESHAPE, PERMUTE, TRANSPOSE
+    SCHED_NO_OP = 1 << 1,      // NONE
+    SCHED_INPUT = 1 << 2,      // flagged by the user
+    SCHED_WEIGHT = 1 << 3,     // lies in a buffer of weights
+    SCHED_DETACHED = 1 << 4,   // its operands must not decide where it runs
+    SCHED_EXPERTS = 1 << 5,    // MUL_MAT_ID
+    SCHED_HAS_MEMORY = 1 << 6, // before the scheduler gave it any
+    SCHED_OUTPUT = 1 << 7,     // flagged by the user
+    SCHED_EARLY = 1 << 8,      // flagged by the user: set before the first node is computed
+};
+
+struct sched_value {
+    struct ggml_tensor *tensor;
+    size_t bytes;   // of its elements
+    int32_t root;   // value that owns the memory; itself unless it is a view
+    int32_t memory; // kind of memory of its own buffer, or -1
+    uint16_t traits;
+};
+
+// A kind of memory, and who can use it.
+struct sched_memory {
+    ggml_backend_buffer_type_t buft;
+    int32_t first_reader; // the first stream that can, or -1
+    bool host;
+};
+
+// The result of numbering. Other passes only read it.
+struct sched_graph {
+    int32_t n_nodes, n_leafs, n_values;
+    struct sched_value *values;
+    int32_t *first_edge; // of each node, and the end
+    struct live_edge *edges;
+    int32_t n_edges;
+    int32_t *results; // values that are an output, and nodes that compute something for nobody
+    int32_t n_results;
+    bool in_order; // what a node refers to has a smaller number or is no node
+
+    // Kinds of memory that tensors lie in: those of the streams first, as their pools are numbered.
+    struct sched_memory *memories;
+    int32_t n_memories;
+    uint64_t *readers; // sets of streams, mask_words for each kind of memory
+    int32_t mask_words;
+
+    struct tensor_index ids; // values by address; empty after sched_graph_renew()
+    uint8_t *used;           // by value: is a source of some node
+    int32_t values_capacity, first_edge_capacity, edges_capacity, results_capacity;
+    int32_t memories_capacity, readers_capacity, used_capacity;
+};
+
+// Prepares an empty result: enters the kinds of memory of the streams; false after the error was
+// set.
+bool sched_graph_begin(const struct sched_setup *setup, size_t size_hint, struct sched_graph *out);
+// Numbers a graph in O(nodes + edges). false after the error was set: the result is empty.
+bool sched_graph_make(const struct sched_setup *setup, const struct ggml_cgraph *graph,
+                      struct sched_graph *out);
+// The same numbers for the tensors of a graph that is like the last one.
+void sched_graph_renew(struct sched_graph *graph, struct ggml_tensor *const *tensors);
+void sched_graph_free(struct sched_graph *graph);
+
+static inline struct tensor_list sched_list(const struct sched_graph *graph) {
+    return (struct tensor_list){graph->values, sizeof(graph->values[0])};
+}
+
+// Number of the tensor, or -1. After sched_graph_renew() the first call enters all addresses.
+int32_t sched_graph_find(struct sched_graph *graph, const struct ggml_tensor *tensor);
+
+// Whether the stream can use tensors in this kind of memory.
+static inline bool sched_reads(const struct sched_graph *graph, int32_t memory, int32_t backend) {
+    const uint64_t *readers = &graph->readers[(size_t)memory * (size_t)graph->mask_words];
+    return (readers[backend / 64] >> (backend % 64)) & 1u;
+}
+
+#endif

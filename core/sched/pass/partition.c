@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// Partition: cuts the placed nodes into splits, maximal runs of nodes on one stream, in one walk,
+// and finds the copies and waits that each split needs.
+#include "sched/pass/partition.h"
+
+#include "base/array.h"
+#include "base/mem.h"
+
+// The partition that is made, and what it is made of.
+struct cutter {
+    const struct sched_setup *setup;
+    const struct sched_graph *graph;
+    const struct sched_placed *placed;
+    const struct sched_placement *placement;
+    struct sched_partition *out;
+};
+
+static bool is_readable(const struct cutter *cutter, int32_t value, int32_t backend) {
+    return sched_readable(cutter->setup, cutter->graph, cutter->placement, value, backend);
+}
+
+// The value's copy for a stream, or -1. It is moved to the front: neighbours ask for the same.
+static int32_t find_copy(struct sched_partition *out, int32_t value, int32_t backend) {
+    int32_t previous = -1;
+    int32_t copy = out->first_copy[value];
+    while (copy >= 0 && out->copies[copy].backend != backend) {
+        previous = copy;
+        copy = out->copies[copy].next;
+    }
+    if (copy < 0 || previous < 0) return copy;
+    out->copies[previous].next = out->copies[copy].next;
+    out->copies[copy].next = out->first_copy[value];
+    out->first_copy[value] = copy;
+    return copy;
+}
+
+// Number of a new copy, or -1 when memory runs out.
+static int32_t add_copy(struct sched_partition *out, int32_t value, int32_t backend,
+                        bool with_original) {
+    const int32_t copy = out->n_copies;
+    if (!array_grow(&out->copies, &out->copies_capacity, (int64_t)copy + 1,
+                    sizeof(out->copies[0]))) {
+        return -1;
+    }
+    out->copies[copy] = (struct sched_copy){
+        .value = value,
+        .backend = backend,
+        .next = out->first_copy[value],
+        .expert_ids = -1,
+        .with_original = with_original,
+    };
+    out->first_copy[value] = copy;
+    return out->n_copies++;
+}
+
+// With several copies the user's inputs alternate too, so that the user may write the next one
+// early.
+static bool add_input_slots(const struct cutter *cutter, int32_t value) {
+    const struct sched_value *input = &cutter->graph->values[value];
+    if (!(input->traits & SCHED_INPUT) || input->tensor->data || input->tensor->view_src)
+        return true;
+    const int32_t backend = cutter->placed[value].backend;
+    return find_copy(cutter->out, value, backend) >= 0 ||
+           add_copy(cutter->out, value, backend, true) >= 0;
+}
+
+// Ends the last split before node `start` and begins one there.
+static bool begin_split(struct sched_partition *out, int32_t backend, int32_t start) {
+    if (!array_grow(&out->splits, &out->splits_capacity, (int64_t)out->n_splits + 1,
+                    sizeof(out->splits[0]))) {
+        return false;
+    }
+    if (out->n_splits > 0) out->splits[out->n_splits - 1].i_end = start;
+    out->splits[out->n_splits++] = (struct sched_split){
+        .backend = backend,
+        .i_start = start,
+        .first_input = out->n_inputs,
+        .first_wait = out->n_waits,
+    };
+    return true;
+}
+
+static struct sched_split *current_split(const struct sched_partition *out) {
+    return &out->splits[out->n_splits - 1];
+}
+
+// A weight that has to be copied opens a split, so that the memory of the one before can be used
+// again.
+static bool brings_weight(const struct cutter *cutter, int32_t node, int32_t backend) {
+    const struct sched_graph *graph = cutter->graph;
+    for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; ++e) {
+        const int32_t source = graph->edges[e].value;
+        if ((graph->values[source].traits & SCHED_WEIGHT) &&
+            cutter->placed[source].backend != backend && !is_readable(cutter, source, backend)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether the split waits for the stream already. Linear: a split waits for a handful of streams.
+static bool waits_for(const struct sched_partition *out, int32_t backend) {
+    const struct sched_split *split = current_split(out);
+    bool found = false;
+    for (int32_t i = 0; i < split->n_waits && !found; ++i) {
+        found = out->waits[split->first_wait + i] == backend;
+    }
+    return found;
+}
+
+// The result of another stream is read in place: it has to be there.
+static bool wait_for(struct sched_partition *out, int32_t backend) {
+    if (waits_for(out, backend)) return true;
+    if (!array_grow(&out->waits, &out->waits_capacity, (int64_t)out->n_waits + 1,
+                    sizeof(out->waits[0]))) {
+        return false;
+    }
+    out->waits[out->n_waits++] = backend;
+    current_split(out)->n_waits++;
+    return true;
+}
+
+// A copied weight of experts needs only those that `ids` names, as long as every use says the same.
+static void note_use(const struct cutter *cutter, int32_t node, const struct live_edge *edge,
+                     struct sched_copy *copy, bool first) {
+    const struct sched_graph *graph = cutter->graph;
+    const bool experts = (graph->values[node].traits & SCHED_EXPERTS) && edge->slot == 0;
+    int32_t ids = -1;
+    for (int32_t e = graph->first_edge[node]; experts && e < graph->first_edge[node + 1]; ++e) {
+        if (graph->edges[e].slot == 2) ids = graph->edges[e].value;
+    }
+    const bool computed_here = ids >= 0 && ids < graph->n_nodes &&
+                               graph->values[ids].root < graph->n_nodes &&
+                               graph->values[ids].root >= current_split(cutter->out)->i_start;
+    if (first) copy->expert_ids = computed_here ? -1 : ids;
+    if (copy->expert_ids != ids) copy->expert_ids = -1;
+}
+
+// Has a node read the copy of a source instead of it; the split makes the copy unless an earlier
+// one did.
+static bool use_copy(const struct cutter *cutter, int32_t node, int32_t e, int32_t backend) {
+    struct sched_partition *out = cutter->out;
+    const struct live_edge *edge = &cutter->graph->edges[e];
+    int32_t copy = find_copy(out, edge->value, backend);
+    const bool first = copy < 0;
+    if (first) {
+        copy = add_copy(out, edge->value, backend, false);
+        if (copy < 0 || !array_grow(&out->inputs, &out->inputs_capacity, (int64_t)out->n_inputs + 1,
+                                    sizeof(out->inputs[0]))) {
+            return false;
+        }
+        out->inputs[out->n_inputs++] = copy;
+        current_split(out)->n_inputs++;
+    }
+    note_use(cutter, node, edge, &out->copies[copy], first);
+    if (!array_grow(&out->rewrites, &out->rewrites_capacity, (int64_t)out->n_rewrites + 1,
+                    sizeof(out->rewrites[0]))) {
+        return false;
+    }
+    out->rewrites[out->n_rewrites++] = (struct sched_rewrite){node, e, copy};
+    return true;
+}
+
+// Copies or waits that a node needs for each source that another stream computes.
+static bool connect(const struct cutter *cutter, int32_t node, int32_t backend) {
+    const struct sched_graph *graph = cutter->graph;
+    for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; ++e) {
+        const int32_t source = graph->edges[e].value;
+        const int32_t from = cutter->placed[source].backend;
+        if (cutter->setup->pipeline_depth > 1 && !add_input_slots(cutter, source)) return false;
+        if (from == backend) continue;
+        if (!is_readable(cutter, source, backend)) {
+            if (!use_copy(cutter, node, e, backend)) return false;
+        } else if (source < graph->n_nodes && !wait_for(cutter->out, from)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Adds a node to the current split, or begins one: on another stream, or before a weight that
+// would have to be copied early.
+static bool cut_node(const struct cutter *cutter, int32_t node) {
+    struct sched_partition *out = cutter->out;
+    const int32_t backend = cutter->placed[node].backend;
+    const struct sched_split *split = out->n_splits > 0 ? current_split(out) : NULL;
+    const bool opens = !split || split->backend != backend ||
+                       (split->n_inputs > 0 && brings_weight(cutter, node, backend));
+    if (opens && !begin_split(out, backend, split ? node : 0)) return false;
+    return connect(cutter, node, backend);
+}
+
+// One pass over the nodes; views lie in whatever split surrounds them.
+static bool cut_all(const struct cutter *cutter) {
+    for (int32_t i = 0; i < cutter->graph->n_nodes; ++i) {
+        if (cutter->graph->values[i].traits & SCHED_VIEW_OP) continue;
+        if (!cut_node(cutter, i)) return false;
+    }
+    return true;
+}
+
+// A graph of views alone gets one empty split.
+bool sched_partition(const struct sched_setup *setup, const struct sched_graph *graph,
+                     const struct sched_placement *placement, struct sched_partition *out) {
+    const struct cutter cutter = {setup, graph, placement->placed, placement, out};
+    const size_t n = (size_t)graph->n_values;
+    sched_partition_clear(out);
+    if (!array_grow(&out->first_copy, &out->first_copy_capacity, (int64_t)n + 1,
+                    sizeof(out->first_copy[0]))) {
+        return false;
+    }
+    memset(out->first_copy, 0xFF, n * sizeof(out->first_copy[0]));
+    if (!cut_all(&cutter)) return false;
+    if (out->n_splits == 0 && graph->n_nodes > 0) { // nothing but views
+        if (!begin_split(out, setup->n_streams - 1, 0)) return false;
+    }
+    if (out->n_splits > 0) current_split(out)->i_end = graph->n_nodes;
+    return true;
+}
+
+void sched_partition_clear(struct sched_partition *partition) {
+    partition->n_splits = partition->n_copies = partition->n_inputs = 0;
+    partition->n_waits = partition->n_rewrites = 0;
+}
+
+void sched_partition_free(struct sched_partition *partition) {
+    ggml_mem_free(partition->splits);
+    ggml_mem_free(partition->copies);
+    ggml_mem_free(partition->first_copy);
+    ggml_mem_free(partition->inputs);
+    ggml_mem_free(partition->waits);
+    ggml_mem_free(partition->rewrites);
+}

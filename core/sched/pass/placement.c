@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+// Placement by rules: pins, weights, graph inputs and streams that support the operation decide in
+// that order; the rest is spread along the edges. A handful of walks over the nodes, each linear:
+// the rules are ggml's, so that applications find their nodes where ggml would have put them.
+#include "sched/pass/placement.h"
+
+#include "base/array.h"
+#include "base/mem.h"
+#include "base/status.h"
+#include "ggml-backend.h"
+
+// What the rules read, and the placement that they write.
+struct placer {
+    const struct sched_setup *setup;
+    const struct sched_graph *graph;
+    struct sched_placement *out;
+};
+
+const char *sched_reason_text(enum sched_reason reason) {
+    static const char *const texts[] = {
+#define SCHED_REASON_ROW(name, text) text,
+#include "sched/pass/reason_list.inl"
+    };
+    return texts[reason];
+}
+
+bool sched_supports(const struct sched_setup *setup, const struct sched_graph *graph, int32_t node,
+                    int32_t backend, struct sched_placement *placement) {
+    if (node >= graph->n_nodes) return true; // holds data, computes nothing
+    if (graph->values[node].traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return true;
+    const uint32_t b = (uint32_t)backend;
+    uint8_t *answers = &placement->answers[(size_t)node * placement->answers_stride + b / 4];
+    const uint32_t answer = (uint32_t)*answers >> 2 * (b % 4);
+    if (answer & 1) return (answer & 2) != 0;
+    const bool supported =
+        ggml_backend_dev_supports_op(setup->streams[backend].device, graph->values[node].tensor);
+    *answers |= (uint8_t)((1u + 2u * supported) << 2 * (b % 4));
+    return supported;
+}
+
+static bool supports(const struct placer *placer, int32_t node, int32_t backend) {
+    return sched_supports(placer->setup, placer->graph, node, backend, placer->out);
+}
+
+bool sched_readable(const struct sched_setup *setup, const struct sched_graph *graph,
+                    const struct sched_placement *placement, int32_t value, int32_t backend) {
+    const int32_t root = graph->values[value].root;
+    int32_t memory = graph->values[root].memory;
+    if (memory < 0) { // the value will lie in the memory of its stream, or its root's
+        const int32_t own = placement->placed[value].backend;
+        const int32_t at = own >= 0 ? own : placement->placed[root].backend;
+        if (at < 0) return false;
+        memory = setup->streams[at].pool;
+    }
+    return sched_reads(graph, memory, backend);
+}
+
+static bool is_readable(const struct placer *placer, int32_t value, int32_t backend) {
+    return sched_readable(placer->setup, placer->graph, placer->out, value, backend);
+}
+
+// The first stream that can use this memory and computes the node, or -1.
+static int32_t first_reader(const struct placer *placer, int32_t memory, int32_t node) {
+    for (int32_t b = 0; b < placer->setup->n_streams; ++b) {
+        if (sched_reads(placer->graph, memory, b) && supports(placer, node, b)) return b;
+    }
+    return -1;
+}
+
+// --- 0: nothing is placed
+
+// Makes room for a graph and forgets what devices have said about the last one.
+static bool make_room(const struct placer *placer) {
+    struct sched_placement *out = placer->out;
+    const int32_t n_nodes = placer->graph->n_nodes, n_values = placer->graph->n_values;
+    out->answers_stride = ((size_t)placer->setup->n_streams + 3) / 4;
+    const size_t answers = (size_t)n_nodes * out->answers_stride;
+    if (answers > out->answers_capacity) {
+        ggml_mem_free(out->answers);
+        out->answers = ggml_mem_alloc(answers);
+        out->answers_capacity = out->answers ? answers : 0;
+    }
+    if (answers > 0 && !out->answers) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to place %d nodes",
+                  placer->setup->function, (int)n_nodes);
+        return false;
+    }
+    if (answers > 0) memset(out->answers, 0, answers);
+    return array_grow(&out->placed, &out->placed_capacity, n_values, sizeof(out->placed[0]));
+}
+
+// --- 1: what is tied to a place
+
+// Places nodes where the application wants them; pins of other graphs stay for these.
+static void apply_pins(const struct placer *placer) {
+    const struct sched_graph *graph = placer->graph;
+    for (int32_t i = 0; i < placer->setup->n_pins; ++i) {
+        const struct sched_pin *pin = &placer->setup->pins[i];
+        const int32_t value = tensor_index_get(&graph->ids, sched_list(graph), pin->tensor);
+        if (value >= 0) sched_assign(placer->out, value, pin->backend, SCHED_REASON_PINNED);
+    }
+}
+
+// Places a value that has memory on the first stream that can read it (and compute it, for a
+// node). False after the error was set.
+static bool place_by_buffer(const struct placer *placer, int32_t value, int32_t memory) {
+    const int32_t backend = first_reader(placer, memory, value);
+    sched_assign(placer->out, value, backend, SCHED_REASON_BUFFER);
+    if (backend >= 0) return true;
+    const struct ggml_tensor *tensor = placer->graph->values[value].tensor;
+    ggml_fail(GGML_HOST_UNSUPPORTED,
+              "%s: tensor '%s' (%s) lies in %s memory, and no stream that can use it computes it: "
+              "add a stream of that device, or place the tensor elsewhere",
+              placer->setup->function, tensor->name, ggml_op_name(tensor->op),
+              ggml_backend_buft_name(placer->graph->memories[memory].buft));
+    return false;
+}
+
+// A weight in host memory may be worth copying to a device for one operation.
+static int32_t offload_target(const struct placer *placer, int32_t node) {
+    const struct ggml_tensor *tensor = placer->graph->values[node].tensor;
+    for (int32_t b = 0; b < placer->setup->n_streams - 1; ++b) {
+        if (supports(placer, node, b) &&
+            ggml_backend_dev_offload_op(placer->setup->streams[b].device, tensor)) {
+            return b;
+        }
+    }
+    return -1;
+}
+
+// Places a node where its weight lies. Weights in host memory may have it offloaded to a device
+// that wants such nodes.
+static void place_by_weight(const struct placer *placer, int32_t node, int32_t weight) {
+    const int32_t last = placer->setup->n_streams - 1;
+    const int32_t memory = placer->graph->values[placer->graph->values[weight].root].memory;
+    if (memory < 0) return;
+    int32_t backend = placer->graph->memories[memory].first_reader;
+    if (backend >= 0 && !supports(placer, node, backend)) {
+        backend = first_reader(placer, memory, node);
+    }
+    sched_assign(placer->out, node, backend,
+                 backend >= 0 ? SCHED_REASON_WEIGHT : SCHED_REASON_NONE);
+    if (!placer->setup->op_offload || backend != last || !placer->graph->memories[memory].host)
+        return;
+    const int32_t target = offload_target(placer, node);
+    if (target >= 0) sched_assign(placer->out, node, target, SCHED_REASON_OFFLOAD);
+}
+
+// Places what memory, the input flag or a weight decides; others stay unplaced.
+static bool place_fixed(const struct placer *placer, int32_t number, int32_t weight) {
+    const struct sched_value *value = &placer->graph->values[number];
+    const int32_t memory = placer->graph->values[value->root].memory;
+    if (memory >= 0) return place_by_buffer(placer, number, memory);
+    if (value->traits & SCHED_INPUT) {
+        sched_assign(placer->out, number, placer->setup->n_streams - 1, SCHED_REASON_INPUT);
+    } else if (weight >= 0 && !(value->traits & SCHED_DETACHED)) {
+        place_by_weight(placer, number, weight);
+    }
+    return true;
+}
+
+// The first source of a node that is a weight, or -1.
+static int32_t first_weight(const struct placer *placer, int32_t node) {
+    for (int32_t e = placer->graph->first_edge[node]; e < placer->graph->first_edge[node + 1];
+         ++e) {
+        if (placer->graph->values[placer->graph->edges[e].value].traits & SCHED_WEIGHT)
+            return placer->graph->edges[e].value;
+    }
+    return -1;
+}
+
+// Leafs first, as nodes are placed by them. O(nodes + edges).
+static bool place_all_fixed(const struct placer *placer) {
+    for (int32_t i = placer->graph->n_nodes; i < placer->graph->n_values; ++i) {
+        if (placer->out->placed[i].backend < 0 && !place_fixed(placer, i, -1)) return false;
+    }
+    for (int32_t i = 0; i < placer->graph->n_nodes; ++i) {
+        if (placer->out->placed[i].backend >= 0) continue;
+        if (!place_fixed(placer, i, first_weight(placer, i))) return false;
+    }
+    return true;
+}
+
+// --- 2: what lies between
+
+// The nodes that compute and have no stream yet; all lie in [first, last].
+struct unplaced {
+    int32_t count;
+    int32_t first, last;
+};
+
+// How many nodes are left, and between which ones the spreading has to walk.
+static struct unplaced find_unplaced(const struct placer *placer) {
+    struct unplaced unplaced = {0};
+    for (int32_t i = 0; i < placer->graph->n_nodes; ++i) {
+        if (placer->out->placed[i].backend >= 0 ||
+            (placer->graph->values[i].traits & SCHED_VIEW_OP))
+            continue;
+        if (unplaced.count++ == 0) unplaced.first = i;
+        unplaced.last = i;
+    }
+    return unplaced;
+}
+
+// Hands streams on to unplaced nodes from the last placed one before them (step 1) or after them
+// (step -1), and lowers their count. Unless spread_last, the last stream does not spread.
+static void expand(const struct placer *placer, struct unplaced *unplaced, int32_t step,
+                   bool spread_last) {
+    const int32_t last = placer->setup->n_streams - 1;
+    const int32_t begin = step > 0 ? unplaced->first : unplaced->last;
+    int32_t current = -1;
+    if (unplaced->count == 0) return;
+    int32_t i = begin - step; // back to the placed node that stands before them
+    while (i >= 0 && i < placer->graph->n_nodes &&
+           (placer->graph->values[i].traits & SCHED_VIEW_OP)) {
+        i -= step;
+    }
+    if (i < 0 || i >= placer->graph->n_nodes) i = begin;
+    for (; i >= 0 && i < placer->graph->n_nodes && unplaced->count > 0; i += step) {
+        const int32_t backend = placer->out->placed[i].backend;
+        if (placer->graph->values[i].traits & SCHED_VIEW_OP) continue;
+        if (backend >= 0) {
+            current = backend == last && !spread_last ? -1 : backend;
+        } else if (current >= 0 && supports(placer, i, current)) {
+            sched_assign(placer->out, i, current, SCHED_REASON_NEIGHBOUR);
+            unplaced->count--;
+        }
+    }
+}
+
+// --- 3: the rest, and better places
+
+static bool is_located(const struct placer *placer, int32_t value) {
+    return placer->out->placed[value].backend >= 0 ||
+           placer->out->placed[placer->graph->values[value].root].backend >= 0;
+}
+
+// Sources of a node that a stream reads without a copy.
+static int32_t count_readable(const struct placer *placer, int32_t node, int32_t backend) {
+    int32_t count = 0;
+    for (int32_t e = placer->graph->first_edge[node]; e < placer->graph->first_edge[node + 1];
+         ++e) {
+        const int32_t value = placer->graph->edges[e].value;
+        count += is_located(placer, value) && is_readable(placer, value, backend);
+    }
+    return count;
+}
+
+// Places a node on the stream that reads most of its sources; the first of equals. O(streams *
+// sources).
+static void place_best_fit(const struct placer *placer, int32_t node) {
+    int32_t best = -1;
+    int32_t best_count = -1;
+    for (int32_t b = 0; b < placer->setup->n_streams; ++b) {
+        if (!supports(placer, node, b)) continue;
+        const int32_t count = count_readable(placer, node, b);
+        if (count <= best_count) continue;
+        best = b;
+        best_count = count;
+    }
+    if (best >= 0) sched_assign(placer->out, node, best, SCHED_REASON_BEST_FIT);
+}
+
+// Whether a stream reads every source without a copy.
+static bool reads_all_sources(const struct placer *placer, int32_t node, int32_t backend) {
+    for (int32_t e = placer->graph->first_edge[node]; e < placer->graph->first_edge[node + 1];
+         ++e) {
+        if (!is_readable(placer, placer->graph->edges[e].value, backend)) return false;
+    }
+    return true;
+}
+
+// A preferred stream whose memory is the same takes the node over (say, a matrix library before the
+// CPU).
+static void upgrade(const struct placer *placer, int32_t node) {
+    const struct sched_stream *streams = placer->setup->streams;
+    const int32_t now = placer->out->placed[node].backend;
+    for (int32_t b = streams[now].pool_stream; b < now; ++b) {
+        if (streams[b].pool != streams[now].pool || !supports(placer, node, b)) continue;
+        if (!reads_all_sources(placer, node, b)) continue;
+        sched_assign(placer->out, node, b, SCHED_REASON_UPGRADE);
+        return;
+    }
+}
+
+// Places what is left, and moves nodes to an earlier stream of the same memory that supports
+// them.
+static void place_or_upgrade(const struct placer *placer) {
+    for (int32_t i = 0; i < placer->graph->n_nodes; ++i) {
+        if (placer->graph->values[i].traits & SCHED_VIEW_OP) continue;
+        if (placer->out->placed[i].backend < 0) {
+            place_best_fit(placer, i);
+        } else {
+            upgrade(placer, i);
+        }
+    }
+}
+
+// --- 4: views and what nodes bring with them
+
+// A view goes where its root is.
+static void place_view(const struct placer *placer, int32_t value) {
+    const int32_t root = placer->graph->values[value].root;
+    if (placer->out->placed[value].backend < 0 && root != value) {
+        sched_assign(placer->out, value, placer->out->placed[root].backend, SCHED_REASON_VIEW);
+    }
+}
+
+// Places a node on the first stream that supports it. False after the error was set: none does.
+static bool place_leftover(const struct placer *placer, int32_t node) {
+    place_view(placer, node);
+    for (int32_t b = 0; b < placer->setup->n_streams && placer->out->placed[node].backend < 0;
+         ++b) {
+        if (supports(placer, node, b)) sched_assign(placer->out, node, b, SCHED_REASON_FIRST);
+    }
+    if (placer->out->placed[node].backend >= 0) return true;
+    const struct ggml_tensor *tensor = placer->graph->values[node].tensor;
+    ggml_fail(GGML_HOST_UNSUPPORTED,
+              "%s: node %d '%s' (%s, %s) is supported by none of the %d streams",
+              placer->setup->function, (int)node, tensor->name, ggml_op_desc(tensor),
+              ggml_type_name(tensor->type), placer->setup->n_streams);
+    return false;
+}
+
+// Places a node and its unplaced sources: with their root, or where they are read.
+static bool place_sources(const struct placer *placer, int32_t node) {
+    if (placer->out->placed[node].backend < 0 && !place_leftover(placer, node)) return false;
+    const int32_t backend = placer->out->placed[node].backend;
+    for (int32_t e = placer->graph->first_edge[node]; e < placer->graph->first_edge[node + 1];
+         ++e) {
+        const int32_t value = placer->graph->edges[e].value;
+        if (placer->out->placed[value].backend >= 0) continue;
+        place_view(placer, value);
+        if (placer->out->placed[value].backend < 0) {
+            sched_assign(placer->out, value, backend, SCHED_REASON_CONSUMER);
+        }
+    }
+    return true;
+}
+
+// Places what is left; leafs that no node reads go to the last stream, the CPU.
+static bool place_leftovers(const struct placer *placer) {
+    for (int32_t i = 0; i < placer->graph->n_nodes; ++i) {
+        if (!place_sources(placer, i)) return false;
+    }
+    for (int32_t i = placer->graph->n_nodes; i < placer->graph->n_values; ++i) {
+        if (placer->out->placed[i].backend >= 0) continue;
+        sched_assign(placer->out, i, placer->setup->n_streams - 1, SCHED_REASON_CONSUMER);
+    }
+    return true;
+}
+
+bool sched_is_allowed(const struct sched_setup *setup, const struct sched_graph *graph,
+                      const struct sched_placement *placement) {
+    for (int32_t i = 0; i < graph->n_nodes && setup->restricted; ++i) {
+        const struct sched_value *value = &graph->values[i];
+        const struct sched_placed *placed = &placement->placed[i];
+        if ((value->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) ||
+            setup->streams[placed->backend].allowed) {
+            continue;
+        }
+        ggml_fail(GGML_HOST_UNSUPPORTED,
+                  "%s: node %d '%s' (%s) would run on %s (%s), which is not allowed",
+                  setup->function, (int)i, value->tensor->name, ggml_op_desc(value->tensor),
+                  sched_stream_label(setup, placed->backend), sched_reason_text(placed->reason));
+        return false;
+    }
+    return true;
+}
+
+bool sched_place(const struct sched_setup *setup, const struct sched_graph *graph,
+                 struct sched_placement *out) {
+    const struct placer placer = {setup, graph, out};
+    if (!make_room(&placer)) return false;
+    for (int32_t i = 0; i < graph->n_values; ++i) {
+        sched_assign(out, i, -1, SCHED_REASON_NONE);
+    }
+    apply_pins(&placer);
+    if (!place_all_fixed(&placer)) return false;
+    struct unplaced unplaced = find_unplaced(&placer);
+    expand(&placer, &unplaced, 1, false);
+    expand(&placer, &unplaced, -1, false);
+    expand(&placer, &unplaced, 1, true);
+    expand(&placer, &unplaced, -1, true);
+    if (unplaced.count > 0 || setup->n_pools < setup->n_streams) place_or_upgrade(&placer);
+    return place_leftovers(&placer);
+}
+
+void sched_placement_free(struct sched_placement *placement) {
+    ggml_mem_free(placement->placed);
+    ggml_mem_free(placement->answers);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The second pass: which stream computes which node, and why.
+#ifndef GGML_SCHED_PLACEMENT_H
+#define GGML_SCHED_PLACEMENT_H
+
+#include "sched/pass/graph.h"
+
+enum sched_reason {
+#define SCHED_REASON_ROW(name, text) SCHED_REASON_##name,
+#include "sched/pass/reason_list.inl"
+};
+
+// Where a value is computed or lies.
+struct sched_placed {
+    int32_t backend; // -1: not known yet, which only placement meets
+    uint8_t reason;
+};
+
+// The result of placement. Passes after it only read it.
+struct sched_placement {
+    struct sched_placed *placed; // by value
+    double seconds;              // predicted by cost-aware placement
+    uint8_t *answers;            // per node two bits per stream: asked, supported
+    size_t answers_stride, answers_capacity;
+    int32_t placed_capacity;
+};
+
+// Places by rules, in O(nodes + edges) and the questions to devices; false after the error was set.
+bool sched_place(const struct sched_setup *setup, const struct sched_graph *graph,
+                 struct sched_placement *out);
+// Whether all nodes are on streams that the application allows; false after the error was set.
+bool sched_is_allowed(const struct sched_setup *setup, const struct sched_graph *graph,
+                      const struct sched_placement *placement);
+void sched_placement_free(struct sched_placement *placement);
+
+const char *sched_reason_text(enum sched_reason reason);
+// Whether the stream computes the node; devices are asked once per node and stream.
+bool sched_supports(const struct sched_setup *setup, const struct sched_graph *graph, int32_t node,
+                    int32_t backend, struct sched_placement *placement);
+// Whether the stream can read the value where it lies.
+bool sched_readable(const struct sched_setup *setup, const struct sched_graph *graph,
+                    const struct sched_placement *placement, int32_t value, int32_t backend);
+
+static inline void sched_assign(struct sched_placement *placement, int32_t value, int32_t backend,
+                                enum sched_reason reason) {
+    placement->placed[value] = (struct sched_placed){backend, (uint8_t)reason};
+}
+
+#endif

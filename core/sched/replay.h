@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The cache of a scheduler, around the passes: it remembers the last graph, and gives one that
+// repeats it the results of the passes for that. Without it (GGML_SCHED_CACHE=0) each graph goes
+// through the passes, which give it the same splits, streams, buffers and addresses.
+#ifndef GGML_SCHED_REPLAY_H
+#define GGML_SCHED_REPLAY_H
+
+#include "ggml.h"
+
+struct ggml_backend_sched;
+
+// What passes read of a tensor, except its sources and its name.
+struct sched_cached_value {
+    int64_t ne[GGML_MAX_DIMS];
+    size_t nb[GGML_MAX_DIMS];
+    size_t view_offs;
+    int32_t op_params[GGML_MAX_OP_PARAMS / sizeof(int32_t)];
+    int32_t type, op, flags;
+};
+
+// Zero-initialised remembers nothing yet.
+struct sched_cache {
+    bool off;                          // nothing is remembered
+    bool valid;                        // `values` describe the last graph
+    struct sched_cached_value *values; // of its nodes and leafs
+    struct ggml_tensor **tensors;      // of the graph that is compared, by value
+    int32_t values_capacity, tensors_capacity;
+    int32_t n_nodes, n_leafs, n_edges; // of the last graph
+};
+
+// Reads the environment.
+void sched_cache_begin(struct sched_cache *cache);
+void sched_cache_free(struct sched_cache *cache);
+// Splits and allocates a graph that repeats the last one in everything but the addresses of its
+// tensors. false without effect if it does not.
+bool sched_cache_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+// Remembers the graph that was allocated, if another can repeat it and it looks like the one
+// before: graphs that never recur need not be copied.
+void sched_cache_remember(struct ggml_backend_sched *sched);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// A buffer that doubles. When memory runs out the text is dropped, and the failure is told once, by
+// text_finish().
+#include "sched/report/text_writer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "base/text.h"
+
+static bool make_room(struct text_writer *writer, size_t more) {
+    if (writer->failed) return false;
+    if (writer->length + more + 1 <= writer->capacity) return true;
+    const size_t capacity = 2 * (writer->length + more + 256);
+    char *text = ggml_mem_realloc(writer->text, capacity);
+    writer->failed = !text;
+    if (!text) return false;
+    writer->text = text;
+    writer->capacity = capacity;
+    return true;
+}
+
+void text_put(struct text_writer *writer, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0 || !make_room(writer, (size_t)length)) return;
+    va_start(args, format);
+    vsnprintf(writer->text + writer->length, (size_t)length + 1, format, args);
+    va_end(args);
+    writer->length += (size_t)length;
+}
+
+void text_put_string(struct text_writer *writer, const char *text) {
+    const bool is_utf8 = utf8_valid(text);
+    text_put(writer, "\"");
+    for (; *text; ++text) {
+        const unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\') {
+            text_put(writer, "\\%c", c);
+        } else if (c < 0x20 || c == 0x7F || (c > 0x7F && !is_utf8)) {
+            text_put(writer, "\\u%04x", c < 0x20 ? c : 0xFFFD);
+        } else {
+            text_put(writer, "%c", c);
+        }
+    }
+    text_put(writer, "\"");
+}
+
+void text_put_member(struct text_writer *writer, const char *name, const char *text) {
+    text_put(writer, "\"%s\": ", name);
+    text_put_string(writer, text);
+    text_put(writer, ", ");
+}
+
+const char *text_finish(struct text_writer *writer, const char *function, char **out_text) {
+    if (writer->failed) {
+        ggml_mem_free(writer->text);
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to write it", function);
+        return NULL;
+    }
+    *out_text = writer->text;
+    return writer->text;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// What the application sets: callbacks, pins, streams that are allowed, figures of devices.
+#include <math.h>
+
+#include "base/array.h"
+#include "base/mem.h"
+#include "base/status.h"
+#include "base/thread_guard.h"
+#include "sched/sched.h"
+
+void ggml_backend_sched_set_copy_callback(ggml_backend_sched_t sched,
+                                          ggml_backend_sched_copy_callback callback,
+                                          void *user_data) {
+    THREAD_GUARD_VOID(sched);
+    if (!sched_is_given(sched, __func__, "scheduler")) return;
+    sched->copy_callback = callback;
+    sched->copy_callback_data = user_data;
+}
+
+void ggml_backend_sched_set_realloc_callback(ggml_backend_sched_t sched,
+                                             ggml_backend_sched_realloc_callback callback,
+                                             void *user_data) {
+    THREAD_GUARD_VOID(sched);
+    if (!sched_is_given(sched, __func__, "scheduler")) return;
+    sched->realloc_callback = callback;
+    sched->realloc_callback_data = user_data;
+}
+
+void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched,
+                                          ggml_backend_sched_eval_callback callback,
+                                          void *user_data) {
+    THREAD_GUARD_VOID(sched);
+    if (!sched_is_given(sched, __func__, "scheduler")) return;
+    sched->callback = callback;
+    sched->callback_data = user_data;
+}
+
+// --- pins
+
+// Replaces an earlier pin of the node. False: no memory; nothing has changed then.
+static bool store_pin(struct ggml_backend_sched *sched, struct ggml_tensor *node, int32_t b) {
+    const int32_t known = sched_find_pin(&sched->setup, node);
+    if (known >= 0) {
+        sched->setup.pins[known].backend = b;
+        return true;
+    }
+    const struct tensor_list list = {sched->setup.pins, sizeof(sched->setup.pins[0])};
+    if (!tensor_index_grow(&sched->setup.pin_ids, list) ||
+        !array_grow(&sched->setup.pins, &sched->setup.pins_capacity,
+                    (int64_t)sched->setup.n_pins + 1, sizeof(sched->setup.pins[0]))) {
+        return false;
+    }
+    sched->setup.pins[sched->setup.n_pins] = (struct sched_pin){node, b};
+    const struct tensor_list grown = {sched->setup.pins, sizeof(sched->setup.pins[0])};
+    tensor_index_add(&sched->setup.pin_ids, grown, node, sched->setup.n_pins++);
+    return true;
+}
+
+void ggml_backend_sched_set_tensor_backend(ggml_backend_sched_t sched, struct ggml_tensor *node,
+                                           ggml_backend_t backend) {
+    THREAD_GUARD_VOID(sched);
+    const int32_t b = sched_known_stream(sched, backend, __func__);
+    if (b < 0 || !sched_is_given(node, __func__, "node")) return;
+    if (!store_pin(sched, node, b)) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to pin '%s'", __func__, node->name);
+    }
+}
+
+// --- streams that nodes may be placed on
+
+enum ggml_host_status ggml_sched_set_allowed(ggml_backend_sched_t sched,
+                                             const ggml_backend_t *allowed, size_t n_allowed) {
+    THREAD_GUARD(sched, GGML_HOST_BUSY);
+    if (!sched || (!allowed && n_allowed > 0)) {
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler or the list is NULL",
+                         __func__);
+    }
+    for (size_t i = 0; i < n_allowed; ++i) {
+        if (allowed[i] && sched_find_stream(sched, allowed[i]) >= 0) continue;
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: stream %zu is not the scheduler's",
+                         __func__, i);
+    }
+    for (int b = 0; b < sched->setup.n_streams; ++b) {
+        sched->setup.streams[b].allowed = n_allowed == 0;
+    }
+    for (size_t i = 0; i < n_allowed; ++i) {
+        sched->setup.streams[sched_find_stream(sched, allowed[i])].allowed = true;
+    }
+    sched->setup.restricted = n_allowed > 0;
+    sched->cache.valid = false;
+    return GGML_HOST_OK;
+}
+
+// --- figures of devices
+
+static bool is_sane(const struct ggml_device_figures *figures) {
+    const double rates[] = {figures->flops, figures->bytes_per_second};
+    const double others[] = {figures->launch_seconds, figures->link_bytes_per_second,
+                             figures->link_seconds};
+    bool sane = true;
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); ++i) {
+        sane = sane && isfinite(rates[i]) && rates[i] > 0;
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
+        sane = sane && isfinite(others[i]) && others[i] >= 0;
+    }
+    for (size_t i = 0; i < GGML_DEVICE_FIGURES_TYPES; ++i) {
+        sane = sane && isfinite(figures->flops_of[i]) && figures->flops_of[i] >= 0;
+    }
+    return sane;
+}
+
+static enum ggml_host_status take_figures(const struct ggml_backend_sched *sched, size_t b,
+                                          const struct ggml_device_figures *given,
+                                          struct ggml_device_figures *out_figures) {
+    *out_figures = (struct ggml_device_figures){.size = sizeof(*out_figures)};
+    if (!given) {
+        const enum ggml_host_status status =
+            ggml_backend_dev_figures(sched->setup.streams[b].device, out_figures);
+        if (status != GGML_HOST_OK || is_sane(out_figures)) return status;
+    } else if (given->size >= offsetof(struct ggml_device_figures, flops_of)) {
+        memcpy(out_figures, given, MIN((size_t)given->size, sizeof(*out_figures)));
+        if (is_sane(out_figures)) return GGML_HOST_OK;
+    }
+    return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                     "ggml_sched_set_costs: stream %zu: size must be set, rates be positive and "
+                     "times not negative",
+                     b);
+}
+
+enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
+                                           const struct ggml_device_figures *const *figures) {
+    THREAD_GUARD(sched, GGML_HOST_BUSY);
+    if (!sched) {
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
+    }
+    const size_t n = (size_t)sched->setup.n_streams;
+    struct ggml_device_figures *copy = figures ? ggml_mem_calloc(n, sizeof(copy[0])) : NULL;
+    if (figures && !copy) {
+        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %zu streams", __func__, n);
+    }
+    for (size_t b = 0; figures && b < n; ++b) {
+        const enum ggml_host_status status = take_figures(sched, b, figures[b], &copy[b]);
+        if (status == GGML_HOST_OK) continue;
+        ggml_mem_free(copy);
+        return status;
+    }
+    ggml_mem_free(sched->setup.figures);
+    sched->setup.figures = copy;
+    sched->placement.seconds = 0;
+    sched->cache.valid = false;
+    return GGML_HOST_OK;
+}
