@@ -63,6 +63,7 @@ struct link {
     MPI_Request *requests;
     struct active *actives;
     int *finished;
+    MPI_Status *statuses; // of what is finished
     size_t n_active, capacity;
     double next_tick;
     bool expects;
@@ -128,7 +129,9 @@ static bool grow(struct link *link) {
     if (actives) link->actives = actives;
     int *finished = realloc(link->finished, capacity * sizeof(*finished));
     if (finished) link->finished = finished;
-    if (!requests || !actives || !finished) return false;
+    MPI_Status *statuses = realloc(link->statuses, capacity * sizeof(*statuses));
+    if (statuses) link->statuses = statuses;
+    if (!requests || !actives || !finished || !statuses) return false;
     link->capacity = capacity;
     return true;
 }
@@ -220,15 +223,15 @@ static bool test(struct link *link) {
     int n = 0;
     const size_t before = link->n_active;
     if (before == 0) return false;
-    MPI_Status *statuses = MPI_STATUSES_IGNORE;
     enter_mpi(link);
-    const int code = MPI_Testsome((int)before, link->requests, &n, link->finished, statuses);
+    const int code = MPI_Testsome((int)before, link->requests, &n, link->finished, link->statuses);
     leave_mpi(link);
     if (n == MPI_UNDEFINED || n <= 0) return false;
     for (int k = 0; k < n; ++k) {
         const size_t i = (size_t)link->finished[k];
         struct link_op *op = link->actives[i].op;
-        if (op) end_piece(link, i, code != MPI_SUCCESS);
+        const int own = code == MPI_ERR_IN_STATUS ? link->statuses[k].MPI_ERROR : code;
+        if (op) end_piece(link, i, own != MPI_SUCCESS);
         link->actives[i].op = NULL;
     }
     compact(link);
@@ -687,6 +690,7 @@ void link_close(struct link *link, bool finalize) {
     free(link->requests);
     free(link->actives);
     free(link->finished);
+    free(link->statuses);
     free(link);
 }
 
