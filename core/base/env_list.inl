@@ -84,6 +84,10 @@ GGML_ENV_ROW(GGML_CUDA_DISABLE_REORDER, "0",
 GGML_ENV_ROW(GGML_CUDA_P2P, "links",
              "1: kernels of the CUDA plugin reach the memory of all other devices that the driver says "
              "they can; 0: of none; not set: of those with a link of their own (NVLink).")
+GGML_ENV_ROW(GGML_CUDA_REGISTER_HOST, "0",
+             "1: the CUDA plugin makes buffers over the application's own memory, which it pins for the "
+             "time: for fast copies, as kernels don't work on it.")
+GGML_ENV_ROW(GGML_CUDA_NO_PINNED, "0", "1: devices of the CUDA plugin have no pinned memory of the host.")
 GGML_ENV_ROW(GGML_MPI_NODES, "every other process of the job",
              "How many ggml-node the MPI plugin waits for at start; docs/mpi.md says when to set it.")
 GGML_ENV_ROW(GGML_MPI_START_SECONDS, "30", "How long the MPI plugin waits for them.")

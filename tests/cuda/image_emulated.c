@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
-// In place of kernels for GPUs: the fake driver has them built in.
+// In place of kernels for GPUs: the fake driver has them built in. As of a new compiler and of an
+// old one.
 #include "device/image.h"
 
-const void *cuda_image(void) {
-    return ".version 7.0 // emulated";
+static const struct cuda_image images[] = {{".version 9.0 // emulated", 75},
+                                           {".version 6.3 // emulated", 60}};
+
+int cuda_n_images(void) {
+    return 2;
 }
 
-const char *cuda_image_text(void) {
+const struct cuda_image *cuda_image(int i) {
+    return &images[i];
+}
+
+const char *cuda_images_text(void) {
     return "emulated";
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cuda_test.h"
+#include "ggml-ext-profile.h"
 
 enum { WIDTH = 32, TOKENS = 6, LAYERS = 2, MOST = 4096, N_SEEDS = 24 };
 
@@ -33,6 +34,8 @@ static struct ggml_tensor *layer(struct ggml_context *ctx, struct ggml_tensor *x
     return ggml_add(ctx, x, ggml_add(ctx, ggml_sqr(ctx, v), ggml_add(ctx, up, o)));
 }
 
+static bool is_small; // graphs are of three nodes
+
 struct work {
     struct ggml_context *ctx;
     struct ggml_cgraph *graph;
@@ -45,8 +48,9 @@ struct work {
 static void build(struct work *w, ggml_backend_buffer_type_t buft, uint32_t seed) {
     w->ctx = cuda_context();
     struct ggml_tensor *x = matrix(w->ctx, WIDTH, TOKENS);
-    for (int l = 0; l < LAYERS; ++l)
+    for (int l = 0; l < LAYERS && !is_small; ++l)
         x = layer(w->ctx, x);
+    if (is_small) x = ggml_sqr(w->ctx, ggml_neg(w->ctx, ggml_sqr(w->ctx, x)));
     w->out = x;
     w->graph = ggml_new_graph(w->ctx);
     ggml_build_forward_expand(w->graph, x);
@@ -248,11 +252,69 @@ static void test_fewer_launches(void **state) {
     unsetenv("GGML_CUDA_DISABLE_FUSION");
 }
 
+// --- failures ------------------------------------------------------------------------------------
+
+// Graphs are made, found again and changed, with and without times of their nodes.
+static bool live(struct work *w, int n) {
+    const struct ggml_extension_profile *profile = ggml_backend_reg_get_extension(
+        ggml_backend_dev_backend_reg(device), GGML_EXTENSION_PROFILE, 1);
+    struct ggml_profile_slice slices[64];
+    uint64_t count, lost;
+    bool right = true;
+    for (int i = 0; i < n; ++i)
+        right &= ggml_backend_graph_compute_async(stream, w[i].graph) == GGML_STATUS_SUCCESS;
+    const bool records = profile->begin(stream, 64) == GGML_HOST_OK;
+    for (int i = 0; i < 2; ++i)
+        right &= ggml_backend_graph_compute_async(stream, w[0].graph) == GGML_STATUS_SUCCESS;
+    ggml_backend_synchronize(stream);
+    right &= records && profile->read(stream, slices, 64, &count, &lost) == GGML_HOST_OK;
+    if (records) profile->end(stream);
+    return right && count + lost > 0;
+}
+
+// Each call of the driver fails in turn: it is told, and nothing is left.
+static void test_faults(void **state) {
+    enum { N = 3 };
+    static const int errors[] = {2, 719};
+    (void)state;
+    is_small = true;
+    for (int e = 0; e < 2; ++e) {
+        long n_told = 0;
+        for (long n = 0;; ++n) {
+            struct work w[N];
+            open_stream();
+            for (int i = 0; i < N; ++i)
+                build(&w[i], ggml_backend_dev_buffer_type(device), 20 + (uint32_t)i);
+            driver.fail_after(n, errors[e]);
+            ggml_clear_error();
+            const bool right = live(w, N), failed = driver.failed() != NULL;
+            char where[64];
+            snprintf(where, sizeof(where), "%s", failed ? driver.failed() : "");
+            if (failed && right && ggml_last_status() == GGML_HOST_OK &&
+                strcmp(where, "cuEventElapsedTime") != 0 && strcmp(where, "cuEventQuery") != 0)
+                fail_msg("a failure of %s is not told", where);
+            n_told += ggml_last_status() != GGML_HOST_OK;
+            if (!failed) driver.fail_after(-1, 0);
+            for (int i = 0; i < N; ++i)
+                release(&w[i]);
+            ggml_backend_free(stream);
+            driver.fail_after(-1, 0);
+            cuda_unload();
+            if (failed) continue;
+            assert_true(right);
+            break;
+        }
+        assert_true(n_told > 30);
+    }
+    is_small = false;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orders),      cmocka_unit_test(test_missing_edges),
         cmocka_unit_test(test_found_again), cmocka_unit_test(test_changed_in_place),
         cmocka_unit_test(test_one_by_one),  cmocka_unit_test(test_fewer_launches),
+        cmocka_unit_test(test_faults),
     };
     ggml_backend_load_all();
     cuda_find_driver();

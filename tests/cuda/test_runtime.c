@@ -2,6 +2,7 @@
 // The CUDA plugin on the fake driver: devices, streams, events and buffers together; each call of
 // the driver failing in turn; children of the process; what CUDA_VISIBLE_DEVICES leaves.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "cuda_test.h"
+#include "ggml-ext-device-info.h"
 
 enum { N = 96, OUT_OF_MEMORY = 2, LAUNCH_FAILED = 719 };
 
@@ -181,6 +183,138 @@ static void test_visible(void **state) {
     assert_int_equal(count_with("FAKE_CUDA_VERSION", "11000"), 100);
 }
 
+// What a child prints: the plugin's message if it has no device, else what a stream of its first
+// one says ("" if there is one) and its detail `key`.
+static void say_with(const char *name, const char *value, const char *key, char *out, size_t size) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        char text[1024] = "";
+        setenv(name, value, 1);
+        ggml_backend_reg_t reg = cuda_load();
+        ggml_backend_t stream =
+            reg ? ggml_backend_dev_init(ggml_backend_reg_dev_get(reg, 0), NULL) : NULL;
+        const struct ggml_extension_device_info *info =
+            reg ? ggml_backend_reg_get_extension(reg, GGML_EXTENSION_DEVICE_INFO, 1) : NULL;
+        if (!stream) snprintf(text, sizeof(text), "%s", ggml_last_error());
+        for (const struct ggml_backend_feature *f =
+                 info ? info->info(ggml_backend_reg_dev_get(reg, 0)) : NULL;
+             f && f->name; ++f) {
+            if (strcmp(f->name, key) == 0) strncat(text, f->value, sizeof(text) - strlen(text) - 1);
+        }
+        _exit(write(ends[1], text, strlen(text) + 1) < 0);
+    }
+    const ssize_t n = read(ends[0], out, size - 1);
+    out[n > 0 ? n : 0] = '\0';
+    close(ends[0]);
+    close(ends[1]);
+    waitpid(child, NULL, 0);
+}
+
+static void expect_said(const char *name, const char *value, const char *what) {
+    char text[1024];
+    say_with(name, value, "uuid", text, sizeof(text));
+    if (!strstr(text, what)) fail_msg("with %s=%s: \"%s\" without \"%s\"", name, value, text, what);
+}
+
+// Kernels of a new compiler, of an old one, and none that the driver takes; a device that is too
+// old; a part of a device.
+static void test_old_drivers_and_devices(void **state) {
+    (void)state;
+    expect_said("FAKE_CUDA_PTX", "90", "GPU-5a5a5a5a");
+    expect_said("FAKE_CUDA_PTX", "74", "GPU-5a5a5a5a");
+    expect_said("FAKE_CUDA_PTX", "60",
+                "the driver, of CUDA 13.0, takes none of the plugin's kernels");
+    expect_said("FAKE_CUDA_CAPABILITY", "60", "GPU-5a5a5a5a");
+    expect_said("FAKE_CUDA_CAPABILITY", "52", "has compute capability 5.2");
+    expect_said("FAKE_CUDA_CAPABILITY", "52", "need 6.0 or later");
+    expect_said("FAKE_CUDA_VERSION", "11030", "the CUDA driver is of version 11.3, 11.4 is needed");
+    expect_said("FAKE_CUDA_MIG", "1", "MIG-5a5a5a5a");
+}
+
+// --- an application that uses the driver as well -------------------------------------------------
+
+static void *symbol(const char *name) {
+    void *found = dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
+    assert_non_null(found);
+    return found;
+}
+
+// The application's context is current before and after, and stays when the plugin is gone.
+static void test_context_of_the_application(void **state) {
+    static struct work work;
+    int (*retain)(void **context, int device), (*push)(void *context), (*pop)(void **context),
+        (*release)(int device), (*init)(unsigned flags);
+    void *own = NULL, *current = NULL;
+    (void)state;
+    *(void **)&init = symbol("cuInit");
+    *(void **)&retain = symbol("cuDevicePrimaryCtxRetain");
+    *(void **)&push = symbol("cuCtxPushCurrent_v2");
+    *(void **)&pop = symbol("cuCtxPopCurrent_v2");
+    *(void **)&release = symbol("cuDevicePrimaryCtxRelease_v2");
+    assert_int_equal(init(0), 0);
+    assert_int_equal(retain(&own, 1), 0);
+    assert_int_equal(push(own), 0);
+    ggml_backend_reg_t reg = cuda_load();
+    assert_non_null(reg);
+    for (size_t i = 0; i < 2; ++i) {
+        assert_true(compute(&work, ggml_backend_reg_dev_get(reg, i)));
+        end(&work);
+    }
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    assert_int_equal(pop(&current), 0);
+    assert_ptr_equal(current, own);
+    assert_int_not_equal(pop(&current), 0); // the only one
+    assert_int_equal(driver.live(), 1);
+    assert_int_equal(release(1), 0);
+}
+
+// --- memory of the application -------------------------------------------------------------------
+
+static void test_registered_memory(void **state) {
+    static float memory[4 * N], out[N];
+    struct ggml_backend_dev_props props;
+    (void)state;
+    ggml_backend_reg_t reg = cuda_load();
+    ggml_backend_dev_get_props(ggml_backend_reg_dev_get(reg, 0), &props);
+    assert_false(props.caps.buffer_from_host_ptr);
+    assert_true(props.caps.host_buffer);
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    setenv("GGML_CUDA_REGISTER_HOST", "1", 1);
+    setenv("GGML_CUDA_NO_PINNED", "1", 1);
+    reg = cuda_load();
+    unsetenv("GGML_CUDA_REGISTER_HOST");
+    unsetenv("GGML_CUDA_NO_PINNED");
+    ggml_backend_dev_t device = ggml_backend_reg_dev_get(reg, 0);
+    ggml_backend_dev_get_props(device, &props);
+    assert_true(props.caps.buffer_from_host_ptr);
+    assert_false(props.caps.host_buffer);
+    assert_null(ggml_backend_dev_host_buffer_type(device));
+    ggml_backend_buffer_t buffer =
+        ggml_backend_dev_buffer_from_host_ptr(device, memory, sizeof(memory), sizeof(memory));
+    assert_non_null(buffer);
+    assert_true(ggml_backend_buffer_is_host(buffer));
+    // Twice is once too often, and no reason to give the device up.
+    assert_null(
+        ggml_backend_dev_buffer_from_host_ptr(device, memory, sizeof(memory), sizeof(memory)));
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    assert_non_null(stream);
+    struct ggml_context *ctx = cuda_context();
+    struct ggml_tensor *here = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, N);
+    ggml_backend_buffer_t there = ggml_backend_alloc_ctx_tensors(ctx, stream);
+    memory[3] = 5.0f;
+    ggml_backend_tensor_set(here, memory, 0, sizeof(out));
+    ggml_backend_tensor_get(here, out, 0, sizeof(out));
+    assert_true(out[3] == 5.0f);
+    ggml_backend_buffer_free(there);
+    ggml_free(ctx);
+    ggml_backend_free(stream);
+    ggml_backend_buffer_free(buffer);
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    assert_int_equal(driver.live(), 0);
+}
+
 static void test_no_driver(void **state) {
     (void)state;
     assert_null(cuda_load());
@@ -191,6 +325,9 @@ static void test_no_driver(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_visible),
+        cmocka_unit_test(test_old_drivers_and_devices),
+        cmocka_unit_test(test_context_of_the_application),
+        cmocka_unit_test(test_registered_memory),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_child),

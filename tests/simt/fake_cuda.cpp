@@ -3,8 +3,9 @@
 // somebody waits for it, or for what comes after it, so that whoever forgets to wait gets poison.
 // FAKE_CUDA_DEVICES: how many devices there are (1); FAKE_CUDA_MEMORY: bytes of each (1 GiB);
 // FAKE_CUDA_CAPABILITY: its capability (90); FAKE_CUDA_PEERS: 0: no device reaches another's
-// memory, 1: over the bus, 2: over links of their own (0). CUDA_VISIBLE_DEVICES is read as the
-// driver does.
+// memory, 1: over the bus, 2: over links of their own (0); FAKE_CUDA_PTX: 10 times the latest
+// version of PTX that it compiles (90); FAKE_CUDA_MIG: devices are parts of one.
+// CUDA_VISIBLE_DEVICES is read as the driver does.
 #include "fake_cuda_state.h"
 
 #include <stdio.h>
@@ -128,7 +129,8 @@ API CUresult cuDeviceGet(CUdevice *out, int index) {
 }
 API CUresult cuDeviceGetName(char *out, int size, CUdevice device) {
     ENTER_WITHOUT_CONTEXT
-    snprintf(out, (size_t)size, "Emulated GPU %d", visible[device]);
+    snprintf(out, (size_t)size, "Emulated GPU %d%s", visible[device],
+             getenv("FAKE_CUDA_MIG") ? " MIG 1g.10gb" : "");
     return CUDA_SUCCESS;
 }
 API CUresult cuDeviceGetAttribute(int *out, int attribute, CUdevice) {

@@ -18,6 +18,9 @@ API CUresult cuModuleLoadData(CUmodule *out, const void *image) {
     if (memcmp(bytes, fatbin, 4) != 0 && memcmp(bytes, "\177ELF", 4) != 0 &&
         !strstr(bytes, ".version"))
         return CUDA_ERROR_INVALID_IMAGE;
+    const char *ptx = strstr(bytes, ".version ");
+    if (ptx && strtod(ptx + 9, nullptr) * 10.0 > (double)fake_number("FAKE_CUDA_PTX", 90) + 0.5)
+        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     *out = (CUmodule) new char;
     ++fake.n_live;
     return CUDA_SUCCESS;

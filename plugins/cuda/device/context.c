@@ -9,14 +9,22 @@
 #include "device/loader.h"
 #include "device/peer.h"
 
-// Errors from 700 to 799 are the ones after which the driver refuses all work of the context.
+// Errors from 700 to 799 are the ones after which the driver refuses all work of the context, but
+// for those that only say what is registered or enabled already.
 static enum ggml_host_status status_of(CUresult result) {
     switch (result) {
     case CUDA_SUCCESS: return GGML_HOST_OK;
     case CUDA_ERROR_OUT_OF_MEMORY: return GGML_HOST_OUT_OF_MEMORY;
     case CUDA_ERROR_NO_DEVICE: return GGML_HOST_NO_DEVICE;
     case CUDA_ERROR_INVALID_IMAGE:
-    case CUDA_ERROR_NO_BINARY_FOR_GPU: return GGML_HOST_UNSUPPORTED;
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CUDA_ERROR_JIT_COMPILATION_DISABLED: return GGML_HOST_UNSUPPORTED;
+    case CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED:
+    case CUDA_ERROR_PEER_ACCESS_NOT_ENABLED:
+    case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
+    case CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: return GGML_HOST_FAILED;
     default:
         return result >= CUDA_ERROR_ILLEGAL_ADDRESS && result < 800 ? GGML_HOST_DEVICE_LOST
                                                                     : GGML_HOST_FAILED;
@@ -47,12 +55,29 @@ void cuda_context_leave(void) {
     cuda_api()->cuCtxPopCurrent(&ignored);
 }
 
-// Where the image has no code for the device's capability the driver compiles its PTX, and keeps
-// the result in a cache of its own: the first start on such a device takes much longer.
+// Where an image has no code for the device's capability the driver compiles its PTX, and keeps the
+// result in a cache of its own: the first start on such a device takes much longer. A driver that
+// is older than the compiler of the first image knows its code and PTX perhaps not, but that of the
+// second.
+static enum ggml_host_status load_module(struct cuda_context *context) {
+    const int version = cuda_driver_version();
+    CUresult result = CUDA_ERROR_INVALID_IMAGE;
+    for (int i = 0; i < cuda_n_images(); ++i) {
+        result = cuda_api()->cuModuleLoadData(&context->module, cuda_image(i)->data);
+        if (status_of(result) != GGML_HOST_UNSUPPORTED)
+            return cuda_context_check(context, result, "cuModuleLoadData");
+        context->module = NULL;
+    }
+    return gpu_fail(
+        GGML_HOST_UNSUPPORTED,
+        "cuda: the driver, of CUDA %d.%d, takes none of the plugin's kernels (%s): %s (%d); "
+        "update the driver, or build the plugin for this device (plugin_cuda_arch)",
+        version / 1000, version % 1000 / 10, cuda_images_text(), cuda_error_name(result), result);
+}
+
 static enum ggml_host_status load(struct cuda_context *context) {
     const struct cu_api *api = cuda_api();
-    enum ggml_host_status status = cuda_context_check(
-        context, api->cuModuleLoadData(&context->module, cuda_image()), "cuModuleLoadData");
+    enum ggml_host_status status = load_module(context);
     for (int i = 0; i < SIMT_KERNEL_COUNT && status == GGML_HOST_OK; ++i)
         status = cuda_context_check(
             context,

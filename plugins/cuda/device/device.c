@@ -61,6 +61,22 @@ static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_
     return buft == gpu_device_buffer_type(device);
 }
 
+static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t device) {
+    return cuda_device_of(device)->unpinned ? NULL : gpu_device_host_buffer_type(device);
+}
+
+static int32_t device_from_host(ggml_backend_dev_t device, void *ptr, size_t size,
+                                size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
+    (void)max_tensor_size; // all of it lies in one piece
+    return cuda_buffer_from_host(device->context, ptr, size, out_buffer);
+}
+
+static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *out_props) {
+    gpu_device_props(device, out_props);
+    out_props->caps.host_buffer = !cuda_device_of(device)->unpinned;
+    out_props->caps.buffer_from_host_ptr = cuda_device_of(device)->registers;
+}
+
 static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
     return cuda_event_new(device->context, out_event);
 }
@@ -71,10 +87,11 @@ const struct ggml_device_table cuda_device_table = {
     .get_description = gpu_device_description,
     .get_memory = device_memory,
     .get_type = device_type,
-    .get_props = gpu_device_props,
+    .get_props = device_props,
     .init_backend = device_init,
     .get_buffer_type = gpu_device_buffer_type,
-    .get_host_buffer_type = gpu_device_host_buffer_type,
+    .get_host_buffer_type = device_host_buffer_type,
+    .buffer_from_host_ptr = device_from_host,
     .supports_op = device_supports_op,
     .supports_buft = device_supports_buft,
     .event_new = device_event_new,

@@ -11,6 +11,8 @@ struct cuda_device {
     CUdevice handle;
     size_t memory; // bytes
     bool integrated;
+    bool registers;               // the caller's memory, since GGML_CUDA_REGISTER_HOST asks for it
+    bool unpinned;                // GGML_CUDA_NO_PINNED: it has no memory of the host
     pthread_mutex_t mutex;        // of the next
     struct cuda_context *context; // NULL: not made yet
 };

@@ -1,22 +1,39 @@
 // SPDX-License-Identifier: MIT
-// The kernels for GPUs, as the build compiled them: CUDA_IMAGE_FILE, made by CUDA_IMAGE_TEXT.
+// The kernels for GPUs, as the build compiled them: CUDA_IMAGE_FILE, for devices from
+// CUDA_IMAGE_LEAST on, and perhaps CUDA_PTX_FILE, for drivers that are too old for the first:
+// CUDA_IMAGE_TEXT.
 #include "device/image.h"
 
 // .incbin instead of an array in C: the image has megabytes, which a compiler takes long over. The
 // zero at the end is for PTX, which the driver reads as a string.
-__asm__(".section .rodata\n"
-        ".balign 64\n"
-        "cuda_image_begin:\n"
-        ".incbin \"" CUDA_IMAGE_FILE "\"\n"
-        ".byte 0\n"
-        ".previous\n");
+#define INCLUDE(name, file)                                                                        \
+    __asm__(".section .rodata\n"                                                                   \
+            ".balign 64\n" #name ":\n"                                                             \
+            ".incbin \"" file "\"\n"                                                               \
+            ".byte 0\n"                                                                            \
+            ".previous\n");                                                                        \
+    extern const char name[] __attribute__((visibility("hidden")))
 
-extern const char cuda_image_begin[] __attribute__((visibility("hidden")));
+INCLUDE(cuda_image_begin, CUDA_IMAGE_FILE);
+#ifdef CUDA_PTX_FILE
+INCLUDE(cuda_ptx_begin, CUDA_PTX_FILE);
+#endif
 
-const void *cuda_image(void) {
-    return cuda_image_begin;
+static const struct cuda_image images[] = {
+    {cuda_image_begin, CUDA_IMAGE_LEAST},
+#ifdef CUDA_PTX_FILE
+    {cuda_ptx_begin, CUDA_PTX_LEAST},
+#endif
+};
+
+int cuda_n_images(void) {
+    return (int)(sizeof(images) / sizeof(images[0]));
 }
 
-const char *cuda_image_text(void) {
+const struct cuda_image *cuda_image(int i) {
+    return &images[i];
+}
+
+const char *cuda_images_text(void) {
     return CUDA_IMAGE_TEXT;
 }

@@ -3,9 +3,15 @@
 #ifndef CUDA_DEVICE_IMAGE_H
 #define CUDA_DEVICE_IMAGE_H
 
-// A fatbin, or PTX as text.
-const void *cuda_image(void);
-// What they were compiled by and for, such as "nvcc sm_90a".
-const char *cuda_image_text(void);
+struct cuda_image {
+    const void *data;     // a fatbin, or PTX as text
+    int least_capability; // of devices that it may run on: 10 * major + minor
+};
+
+// Of one source, the one that is to be tried first at first. [any-thread]
+int cuda_n_images(void);
+const struct cuda_image *cuda_image(int i);
+// What they were compiled by and for, such as "nvcc sm_90a". [any-thread]
+const char *cuda_images_text(void);
 
 #endif

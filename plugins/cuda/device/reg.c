@@ -33,13 +33,15 @@ static void fill_details(struct cuda_device *device, int major, int minor) {
     gpu_details_add(details, "driver", "cuda");
     gpu_details_add(details, "api-version", "%d.%d", version / 1000, version % 1000 / 10);
     gpu_details_add(details, "compute-capability", "%d.%d", major, minor);
-    gpu_details_add(details, "kernels", "%s", cuda_image_text());
+    gpu_details_add(details, "kernels", "%s", cuda_images_text());
     if (api->cuDeviceGetUuid(&uuid, device->handle) == CUDA_SUCCESS) {
         char text[33];
         for (int i = 0; i < 16; ++i)
             snprintf(text + 2 * i, 3, "%02x", (unsigned char)uuid.bytes[i]);
-        gpu_details_add(details, "uuid", "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", text, text + 8, text + 12,
-                        text + 16, text + 20);
+        // A part of a device (MIG) has a name that says so, and a UUID of its own.
+        const char *kind = strstr(device->base.description, " MIG ") ? "MIG" : "GPU";
+        gpu_details_add(details, "uuid", "%s-%.8s-%.4s-%.4s-%.4s-%.12s", kind, text, text + 8,
+                        text + 12, text + 16, text + 20);
     }
     if (device->base.id[0] != '\0') gpu_details_add(details, "link", "pci");
 }
@@ -52,6 +54,28 @@ static void read_id(struct cuda_device *device) {
     for (char *c = device->base.id; *c; ++c) {
         if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
     }
+}
+
+static bool can_register(CUdevice device) {
+    int can = 0;
+    return cuda_api()->cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED,
+                                            device) == CUDA_SUCCESS &&
+           can;
+}
+
+static char refused[320]; // why the last device was that has no kernels
+
+// PTX runs on every later capability; older ones have no code at all.
+static bool has_kernels(const char *model, int major, int minor) {
+    int least = cuda_image(0)->least_capability;
+    for (int i = 1; i < cuda_n_images(); ++i)
+        least = MIN(least, cuda_image(i)->least_capability);
+    if (10 * major + minor >= least) return true;
+    snprintf(refused, sizeof(refused),
+             "%.79s has compute capability %d.%d, the plugin's kernels (%s) need %d.%d or later",
+             model, major, minor, cuda_images_text(), least / 10, least % 10);
+    GGML_LOG_WARN("cuda: device can't be used: %s\n", refused);
+    return false;
 }
 
 // Devices that don't answer are left out, with a warning: a GPU that fell off the bus must not take
@@ -73,8 +97,11 @@ static bool init_device(struct cuda_device *device, int index) {
         GGML_LOG_WARN("cuda: device %d can't be used: the driver does not describe it\n", index);
         return false;
     }
+    if (!has_kernels(model, major, minor)) return false;
     cuda_buffer_types_init(device, &reg_object, registry.n_devices);
     device->integrated = integrated != 0;
+    device->registers = can_register(device->handle) && gpu_is_set("GGML_CUDA_REGISTER_HOST");
+    device->unpinned = gpu_is_set("GGML_CUDA_NO_PINNED");
     snprintf(device->base.description, sizeof(device->base.description),
              "%.79s (unverified on hardware)", model);
     read_id(device);
@@ -85,6 +112,7 @@ static bool init_device(struct cuda_device *device, int index) {
 
 static bool make_devices(void) {
     int n = 0;
+    refused[0] = '\0';
     if (cuda_api()->cuDeviceGetCount(&n) != CUDA_SUCCESS) n = 0;
     n_room = MIN(n, MAX_DEVICES);
     if (n_room > 0) devices = ggml_aligned_malloc((size_t)n_room * sizeof(*devices));
@@ -92,7 +120,9 @@ static bool make_devices(void) {
         registry.n_devices += init_device(&devices[registry.n_devices], i);
     registry.devices = devices;
     if (registry.n_devices > 0) return true;
-    if (n_room == 0 || devices)
+    if (refused[0] != '\0')
+        gpu_fail(GGML_HOST_NO_DEVICE, "no CUDA device can be used: %s", refused);
+    else if (n_room == 0 || devices)
         gpu_fail(GGML_HOST_NO_DEVICE,
                  "no CUDA device can be used (%d found; CUDA_VISIBLE_DEVICES may hide some)", n);
     ggml_aligned_free(devices, (size_t)n_room * sizeof(*devices));

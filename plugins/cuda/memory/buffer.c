@@ -20,7 +20,9 @@ static void release(struct cuda_buffer *buffer) {
     // memory is left to the parent, which frees it when it ends.
     if (cuda_in_owner() && api->cuCtxPushCurrent(buffer->context->handle) == CUDA_SUCCESS) {
         api->cuCtxSynchronize();
-        if (buffer->host)
+        if (buffer->is_callers)
+            api->cuMemHostUnregister(buffer->host);
+        else if (buffer->host)
             api->cuMemFreeHost(buffer->host);
         else
             api->cuMemFree(buffer->base);
@@ -198,6 +200,15 @@ static bool is_host(ggml_backend_buffer_type_t buft) {
     return buft != &((struct cuda_device *)buft->context)->base.buft;
 }
 
+static struct cuda_buffer *new_buffer(struct cuda_context *context, size_t size) {
+    static atomic_uint_fast64_t n_buffers;
+    struct cuda_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
+    if (buffer)
+        *buffer = (struct cuda_buffer){
+            .context = context, .size = size, .id = atomic_fetch_add(&n_buffers, 1) + 1};
+    return buffer;
+}
+
 // Pinned memory is page-locked and mapped for the device: fast to copy, taken from all programs.
 static enum ggml_host_status allocate(struct cuda_buffer *buffer, bool host) {
     const struct cu_api *api = cuda_api();
@@ -210,6 +221,34 @@ static enum ggml_host_status allocate(struct cuda_buffer *buffer, bool host) {
     return status;
 }
 
+// The driver pins whole pages; memory that can only be read, or that somebody registered before, it
+// refuses.
+int32_t cuda_buffer_from_host(struct cuda_device *device, void *ptr, size_t size,
+                              ggml_backend_buffer_t *out_buffer) {
+    if (!device->registers) return GGML_HOST_UNSUPPORTED;
+    struct cuda_context *context = cuda_device_context(device);
+    if (!context) return GGML_HOST_FAILED;
+    enum ggml_host_status status = cuda_context_enter(context);
+    if (status != GGML_HOST_OK) return status;
+    const CUresult result = cuda_api()->cuMemHostRegister(ptr, size, 0);
+    status = cuda_context_check(context, result, "cuMemHostRegister");
+    cuda_context_leave();
+    if (status != GGML_HOST_OK) return status;
+    struct cuda_buffer *buffer = new_buffer(context, size);
+    if (buffer) {
+        buffer->host = ptr;
+        buffer->is_callers = true;
+        *out_buffer =
+            ggml_sdk_buffer_new(&device->base.host_buft, &host_buffer_table, buffer, size);
+        if (*out_buffer) return GGML_HOST_OK;
+        release(buffer);
+    } else if (cuda_context_enter(context) == GGML_HOST_OK) {
+        cuda_api()->cuMemHostUnregister(ptr);
+        cuda_context_leave();
+    }
+    return GGML_HOST_OUT_OF_MEMORY;
+}
+
 // A buffer is an allocation of the driver's: cores allocate few and large ones.
 static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
@@ -219,11 +258,8 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
     if (size > buft->table->get_max_size(buft))
         return gpu_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: %zu bytes are more than there can be",
                         size);
-    struct cuda_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
+    struct cuda_buffer *buffer = new_buffer(context, size);
     if (!buffer) return GGML_HOST_OUT_OF_MEMORY;
-    static atomic_uint_fast64_t n_buffers;
-    *buffer = (struct cuda_buffer){
-        .context = context, .size = size, .id = atomic_fetch_add(&n_buffers, 1) + 1};
     const enum ggml_host_status status = allocate(buffer, host);
     if (status != GGML_HOST_OK) {
         ggml_aligned_free(buffer, sizeof(*buffer));

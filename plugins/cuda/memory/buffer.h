@@ -9,10 +9,15 @@ struct cuda_buffer {
     struct cuda_context *context;
     CUdeviceptr base; // of device memory, which tensor->data has addresses of
     void *host;       // of pinned memory
+    bool is_callers;  // host is the caller's, and registered
     size_t size;
     uint64_t id; // of this buffer alone, as addresses come again; above 0
 };
 
+// A buffer over memory of the caller, which is registered with the driver: copies from and to it
+// are as those of pinned memory. UNSUPPORTED without GGML_CUDA_REGISTER_HOST. [any-thread]
+int32_t cuda_buffer_from_host(struct cuda_device *device, void *ptr, size_t size,
+                              ggml_backend_buffer_t *out_buffer);
 // Makes the device's handles and names, its buffer types among them. [init]
 void cuda_buffer_types_init(struct cuda_device *device, ggml_backend_reg_t reg, int number);
 // The buffer of this plugin's device memory that the tensor lies in, or NULL. [any-thread]

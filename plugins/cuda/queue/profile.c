@@ -101,6 +101,7 @@ static CUresult set_anchor(struct cuda_stream *stream) {
         result = api->cuEventRecord(event, stream->handle);
         if (result == CUDA_SUCCESS) result = api->cuEventSynchronize(event);
         const uint64_t after = gpu_clock_ns();
+        // The first one also replaces what an end that failed has left.
         if (result == CUDA_SUCCESS && after - before < best) {
             best = after - before;
             profile->anchor_ns = before + best / 2;
@@ -259,21 +260,26 @@ static int32_t read(ggml_backend_t backend, struct ggml_profile_slice *slices, u
     return GGML_HOST_OK;
 }
 
-// Recordings with times are of no use any more.
+// Recordings with times are of no use any more. Where the driver can't be called they go with the
+// stream.
 static int32_t end(ggml_backend_t backend) {
     struct cuda_stream *stream = recording_stream(backend);
     if (!stream) return GGML_HOST_INVALID_ARGUMENT;
-    if (cuda_in_owner() && cuda_api()->cuCtxPushCurrent(stream->context->handle) == CUDA_SUCCESS) {
-        cuda_api()->cuStreamSynchronize(stream->handle);
-        for (int i = stream->n_recordings - 1; i >= 0; --i) {
-            if (!stream->recordings[i]->times) continue;
-            cuda_recording_free(stream->recordings[i]);
-            stream->recordings[i] = stream->recordings[--stream->n_recordings];
-        }
-        cuda_profile_drop(stream);
-        cuda_context_leave();
+    enum ggml_host_status status = cuda_context_enter(stream->context);
+    if (status != GGML_HOST_OK) {
+        gpu_slices_close(&stream->profile.slices);
+        return status;
     }
-    return GGML_HOST_OK;
+    status = cuda_context_check(stream->context, cuda_api()->cuStreamSynchronize(stream->handle),
+                                "work that was queued");
+    for (int i = stream->n_recordings - 1; i >= 0; --i) {
+        if (!stream->recordings[i]->times) continue;
+        cuda_recording_free(stream->recordings[i]);
+        stream->recordings[i] = stream->recordings[--stream->n_recordings];
+    }
+    cuda_profile_drop(stream);
+    cuda_context_leave();
+    return status;
 }
 
 const struct ggml_extension_profile cuda_profile_extension = {
