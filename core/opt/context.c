@@ -78,6 +78,7 @@ ggml_opt_context_t ggml_opt_init(struct ggml_opt_params params) {
     return NULL;
 }
 
+// Graphs that the context built are in its contexts; the caller's model stays.
 void ggml_opt_free(ggml_opt_context_t opt_ctx) {
     if (!opt_ctx) return;
     ggml_backend_buffer_free(opt_ctx->state_buffer);

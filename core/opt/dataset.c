@@ -41,6 +41,7 @@ static size_t shard_bytes(const struct ggml_opt_dataset *dataset,
     return dataset->n_shards > 0 ? (size_t)dataset->shard * tensor->nb[1] : SIZE_MAX;
 }
 
+// Shards are the unit of shuffling. Points beyond the last whole shard are never drawn.
 ggml_opt_dataset_t ggml_opt_dataset_init(enum ggml_type type_data, enum ggml_type type_label,
                                          int64_t ne_datapoint, int64_t ne_label, int64_t ndata,
                                          int64_t ndata_shard) {

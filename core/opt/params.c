@@ -2,6 +2,7 @@
 // Default parameters and names of optimisers.
 #include "opt/opt.h"
 
+// ggml's defaults.
 struct ggml_opt_optimizer_params ggml_opt_get_default_optimizer_params(void *userdata) {
     (void)userdata;
     return (struct ggml_opt_optimizer_params){

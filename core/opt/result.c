@@ -58,6 +58,7 @@ static bool add_pred(struct ggml_opt_result *result, const struct ggml_tensor *p
     return true;
 }
 
+// One number per batch; the array grows as needed.
 static bool add_loss(struct ggml_opt_result *result, const struct ggml_tensor *loss) {
     void *array = result->losses;
     if (!reserve(&array, &result->max_losses, result->n_losses, 1, sizeof(float))) return false;

@@ -371,6 +371,8 @@ static enum ggml_host_status probe(struct probe_run *run) {
     return status == GGML_HOST_OK ? locked(run, conclude) : status;
 }
 
+// On success the calling thread's last error is as before: failures of single plugins are in the
+// report.
 enum ggml_host_status ggml_plugin_probe(const struct ggml_probe_options *options,
                                         ggml_probe_report_t *out_report) {
     struct probe_run run = {.set = {0}};

@@ -69,6 +69,7 @@ const unsigned char *probe_get_bytes(struct probe_reader *reader, size_t size) {
     return bytes;
 }
 
+// Little-endian on every machine, since the helper may be of another build. 0 after the end.
 static uint64_t get_number(struct probe_reader *reader, size_t size) {
     const unsigned char *bytes = probe_get_bytes(reader, size);
     uint64_t value = 0;

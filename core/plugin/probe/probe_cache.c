@@ -45,6 +45,7 @@ static void write_terms(const struct probe_cache_key *key, struct probe_writer *
     probe_put_bytes(writer, key->system, GGML_SHA256_SIZE);
 }
 
+// The checksum covers everything after the header and is filled in last.
 void probe_entry_write(const struct probe_cache_key *key, int64_t probed_at,
                        const struct probe_result *result, struct probe_writer *writer) {
     static const unsigned char no_digest[GGML_SHA256_SIZE];
@@ -158,6 +159,7 @@ static int64_t failure_expiry(int64_t given) {
     return text && *end == '\0' && seconds >= 0 ? (int64_t)seconds : DEFAULT_FAILURE_EXPIRY;
 }
 
+// Without a usable directory nothing is remembered: the caller goes on without a cache.
 enum ggml_host_status probe_cache_open(const char *dir, const char *helper, int64_t expiry,
                                        struct probe_cache *out_cache) {
     char path[DIR_SIZE];
@@ -216,6 +218,7 @@ bool probe_cache_find(const struct probe_cache *cache, const char *path,
     return holds;
 }
 
+// Failures to write are ignored: the plugin is probed again next time.
 void probe_cache_put(const struct probe_cache *cache, const char *path,
                      const struct plugin_file *file, const struct probe_result *result) {
     char name[NAME_SIZE];

@@ -221,6 +221,7 @@ static enum ggml_host_status report_devices(struct probe_run *run) {
     return status;
 }
 
+// Takes over the results, applies the rules among plugins, and fills in the report.
 enum ggml_host_status probe_run_conclude(struct probe_run *run) {
     for (size_t i = 0; i < run->set.count; ++i) {
         if (!run->outcomes[i].known) continue;

@@ -107,6 +107,8 @@ static void sweep(const char *folder) {
     closedir(stream);
 }
 
+// Puts the helper into a control group of its own below its present one, so that everything it
+// starts can be killed together. Does nothing where the group isn't delegated to the user.
 void probe_group_enter(void) {
     struct probe_group above;
     char folder[PATH_SIZE], kill_file[PATH_SIZE + 16];

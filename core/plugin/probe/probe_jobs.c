@@ -75,6 +75,7 @@ static void set_crash(struct slot *slot, const struct probe_exit *left) {
     set_failure(slot, GGML_HOST_CRASHED, text);
 }
 
+// A missing answer counts as a failure of its own kind, so that it isn't mistaken for a crash.
 static void set_late(struct slot *slot, unsigned deadline_ms) {
     char text[TEXT_SIZE];
     snprintf(text, sizeof(text), "no answer within %g s: its process was ended",

@@ -58,6 +58,8 @@ static int note_library(struct dl_phdr_info *info, size_t size, void *context) {
     return 0;
 }
 
+// Records the libraries that are mapped now, with the plugin: the result is only valid for these
+// files.
 enum ggml_host_status probe_libraries_take(struct probe_result *result,
                                            const struct plugin_file_id *plugin, int64_t since) {
     struct list list = {.result = result, .plugin = plugin, .since = since};
@@ -79,6 +81,7 @@ enum ggml_host_status probe_libraries_take(struct probe_result *result,
 }
 #endif
 
+// Whether all libraries are still the files that the plugin ran with.
 bool probe_libraries_hold(const struct probe_result *result) {
     struct plugin_file_id now;
     for (size_t i = 0; i < result->n_libraries; ++i) {

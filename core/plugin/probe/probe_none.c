@@ -12,6 +12,7 @@ static enum ggml_host_status unsupported(void) {
     return ggml_fail(GGML_HOST_UNSUPPORTED, "there are no helper processes on this system");
 }
 
+// Functions of systems where plugins can't be probed: all return UNSUPPORTED or empty values.
 enum ggml_host_status probe_helper_find(const char *given, const struct load_policy *policy,
                                         char out_path[PROBE_PATH_MAX]) {
     (void)given;

@@ -318,6 +318,7 @@ static void leave(pid_t pid) {
     pthread_mutex_unlock(&left_lock);
 }
 
+// Collects processes that were killed earlier and not waited for.
 void probe_process_collect(void) {
     pthread_mutex_lock(&left_lock);
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); ++i) {

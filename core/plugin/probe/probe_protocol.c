@@ -21,6 +21,7 @@ static void store(unsigned char *out_bytes, uint64_t value, size_t size) {
         out_bytes[i] = (unsigned char)(value >> 8 * i);
 }
 
+// Layout: magic, version, limits, the parent, identity of the plugin's file, sandbox, key.
 void probe_request_write(const struct probe_request *request,
                          unsigned char out_bytes[PROBE_REQUEST_SIZE]) {
     memset(out_bytes, 0, PROBE_REQUEST_SIZE);
@@ -70,6 +71,8 @@ static void digest_frame(const uint8_t *key, const unsigned char *fixed, const v
     ggml_sha256_final(&sum, out_digest);
 }
 
+// Layout: magic, version, kind, sequence number, size, digest, payload. The digest covers the key,
+// so that a plugin can't forge a frame.
 void probe_frame_write(struct probe_writer *writer, const uint8_t key[PROBE_KEY_SIZE],
                        enum probe_frame_kind kind, uint32_t sequence, const void *payload,
                        size_t size) {

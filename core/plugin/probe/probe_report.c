@@ -84,6 +84,7 @@ static enum ggml_host_status keep_changed(const struct ggml_plugin_record *from)
     return keep_record(&changed);
 }
 
+// The record is of the file that was probed, not of one that replaced it since.
 static bool is_unchanged(const char *path, const struct plugin_file_id *id) {
     struct plugin_file now;
     const bool same =

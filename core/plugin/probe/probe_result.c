@@ -65,6 +65,7 @@ static bool take_devices(struct probe_result *result, const struct host_plugin *
     return result->devices && take_details(result, plugin, list);
 }
 
+// Copies what the record and the plugin say; nothing of it refers to them afterwards.
 enum ggml_host_status probe_result_take(struct probe_result *out_result,
                                         const struct record *record,
                                         const struct host_plugin *plugin) {
@@ -131,6 +132,7 @@ static uint32_t pack_caps(const struct ggml_backend_dev_caps *caps) {
     return bits;
 }
 
+// Bit numbers are part of the protocol.
 static void unpack_caps(uint32_t bits, struct ggml_backend_dev_caps *out_caps) {
     out_caps->async = bits & 1;
     out_caps->host_buffer = bits >> 1 & 1;
@@ -232,6 +234,7 @@ static const struct ggml_backend_feature *get_details(struct probe_reader *reade
     return list;
 }
 
+// The count is checked before memory is allocated for it: the other process isn't trusted.
 static void get_devices(struct probe_reader *reader, struct probe_result *result) {
     const uint32_t count = probe_get_u32(reader);
     if (count > PROBE_DEVICES_MAX) reader->damaged = true;

@@ -75,6 +75,7 @@ enum { PATH_SIZE = 512 };
 // Appends a reason why something could not be confined, for the report.
 static void lacks(char *out_missing, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+// Appends a missing protection to the list for the report.
 static void lacks(char *out_missing, size_t size, const char *format, ...) {
     const size_t used = strlen(out_missing);
     va_list args;
@@ -287,6 +288,8 @@ static bool any_of_vendor(const char *root, const char *vendor) {
     return found;
 }
 
+// NVIDIA's driver creates its device files by a set-user-ID program, which can't run in the
+// sandbox.
 bool probe_sandbox_prevents_devices(const char *root) {
     if (!is_set_uid(root, "/usr/bin/nvidia-modprobe") || !any_of_vendor(root, "0x10de"))
         return false;

@@ -86,6 +86,7 @@ static int walk(char *path) {
     return fd;
 }
 
+// Every component of the path is checked, without following links that others could change.
 enum ggml_host_status probe_store_open(const char *dir, int *out_dir) {
     struct stat info;
     *out_dir = -1;
@@ -145,6 +146,7 @@ enum ggml_host_status probe_store_read(int dir, const char *name, struct probe_w
     return status;
 }
 
+// write() may be interrupted or write less than it was asked to.
 static bool write_all(int fd, const unsigned char *bytes, size_t size) {
     while (size > 0) {
         const ssize_t n = write(fd, bytes, size);

@@ -35,6 +35,7 @@ static void add_content(struct ggml_sha256 *sum, const char *path) {
     ggml_sha256_update(sum, text, (size_t)n);
 }
 
+// Identity instead of contents: driver files are large.
 static void add_identity(struct ggml_sha256 *sum, const char *path) {
     struct stat info;
     if (stat(path, &info) != 0) return;
@@ -61,6 +62,7 @@ static void mix(uint64_t *out_total, const char *text) {
     *out_total += value;
 }
 
+// Names in any order: their digests are added up.
 static void add_names(struct ggml_sha256 *sum, const char *path) {
     uint64_t total = 0;
     DIR *stream = opendir(path);
@@ -76,6 +78,7 @@ static bool begins_with(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+// Variables that don't change what a plugin finds.
 static bool is_exception(const char *variable) {
     static const char *const exceptions[] = {
 #define PROBE_CONTENT(path)
