@@ -94,22 +94,22 @@ void ggml_backend_buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     if (!device_given(buffer, __func__, "buffer") || buffer->size == 0) return;
     const char *label = device_buft_label(buffer->buft);
     if (!device_offers(buffer->table->clear != NULL, __func__, label, "clear")) return;
-    const unsigned long told = ggml_fail_count();
-    device_answer(buffer->table->clear(buffer, value), told, __func__, label);
+    const unsigned long errors_before = ggml_fail_count();
+    device_check_status(buffer->table->clear(buffer, value), errors_before, __func__, label);
 }
 
 // Result of an optional entry: UNSUPPORTED without a message means that there was nothing to do.
-static enum ggml_host_status optional_answer(int32_t status, unsigned long told,
+static enum ggml_host_status optional_status(int32_t status, unsigned long errors_before,
                                              const char *function, ggml_backend_buffer_t buffer) {
-    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return GGML_HOST_OK;
-    return device_answer(status, told, function, device_buft_label(buffer->buft));
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == errors_before) return GGML_HOST_OK;
+    return device_check_status(status, errors_before, function, device_buft_label(buffer->buft));
 }
 
 void ggml_backend_buffer_reset(ggml_backend_buffer_t buffer) {
     THREAD_GUARD_VOID(buffer);
     if (!device_given(buffer, __func__, "buffer") || !buffer->table->reset) return;
-    const unsigned long told = ggml_fail_count();
-    optional_answer(buffer->table->reset(buffer), told, __func__, buffer);
+    const unsigned long errors_before = ggml_fail_count();
+    optional_status(buffer->table->reset(buffer), errors_before, __func__, buffer);
 }
 
 // The contract makes the entry optional; what it returns as UNSUPPORTED counts as success, since
@@ -120,9 +120,9 @@ enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
     if (!device_given(buffer, __func__, "buffer")) return GGML_STATUS_FAILED;
     if (!device_given(tensor, __func__, "tensor")) return GGML_STATUS_FAILED;
     if (!buffer->table->init_tensor) return GGML_STATUS_SUCCESS;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = buffer->table->init_tensor(buffer, tensor);
-    return device_graph_status(optional_answer(status, told, __func__, buffer));
+    return device_graph_status(optional_status(status, errors_before, __func__, buffer));
 }
 
 // Kept in the buffer and passed to the plugin, and to the members of compound buffers.
@@ -136,8 +136,8 @@ void ggml_backend_buffer_set_usage(ggml_backend_buffer_t buffer,
     }
     buffer->usage = usage;
     if (buffer->table->set_usage) {
-        const unsigned long told = ggml_fail_count();
-        optional_answer(buffer->table->set_usage(buffer, usage), told, __func__, buffer);
+        const unsigned long errors_before = ggml_fail_count();
+        optional_status(buffer->table->set_usage(buffer, usage), errors_before, __func__, buffer);
     }
     if (ggml_backend_buffer_is_multi_buffer(buffer)) {
         ggml_backend_multi_buffer_set_usage(buffer, usage);

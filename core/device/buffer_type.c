@@ -106,13 +106,13 @@ static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_bu
                   function, label);
         return NULL;
     }
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     ggml_backend_buffer_t buffer = NULL;
     int32_t status = buft->table->alloc_buffer(buft, size, &buffer);
     if (status == GGML_HOST_OUT_OF_MEMORY)
-        device_fail_unless_told(told, GGML_HOST_OUT_OF_MEMORY,
-                                "%s: %s could not allocate %zu bytes", function, label, size);
-    if (device_answer(status, told, function, label) != GGML_HOST_OK) return NULL;
+        device_fail_default(errors_before, GGML_HOST_OUT_OF_MEMORY,
+                            "%s: %s could not allocate %zu bytes", function, label, size);
+    if (device_check_status(status, errors_before, function, label) != GGML_HOST_OK) return NULL;
     if (!device_buffer_usable(function, label, buffer)) return NULL;
     if (buffer->size >= size) return buffer;
     const size_t got = buffer->size;
@@ -131,6 +131,6 @@ ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t 
     host_live_add(device);
     ggml_backend_buffer_t buffer =
         size > 0 ? plugin_buffer(__func__, buft, size) : empty_buffer(buft);
-    device_live_settle(buffer ? &buffer->host : NULL, device);
+    device_live_transfer(buffer ? &buffer->host : NULL, device);
     return buffer;
 }

@@ -41,9 +41,9 @@ bool device_offers(bool present, const char *function, const char *label, const 
     return false;
 }
 
-void device_fail_unless_told(unsigned long told, enum ggml_host_status status, const char *format,
-                             ...) {
-    if (ggml_fail_count() != told || ggml_fail_as_noted()) return;
+void device_fail_default(unsigned long errors_before, enum ggml_host_status status,
+                         const char *format, ...) {
+    if (ggml_fail_count() != errors_before || ggml_fail_as_noted()) return;
     va_list args;
     va_start(args, format);
     ggml_fail_v(status, format, args);
@@ -61,21 +61,21 @@ static const char *status_text(int32_t status) {
     return status >= 0 && (size_t)status < n ? status_texts[status] : NULL;
 }
 
-enum ggml_host_status device_answer(int32_t status, unsigned long told, const char *function,
-                                    const char *label) {
+enum ggml_host_status device_check_status(int32_t status, unsigned long errors_before,
+                                          const char *function, const char *label) {
     if (status == GGML_HOST_OK) return GGML_HOST_OK;
     if (!status_text(status)) {
         return ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s answered the unknown status %d", function,
                          label, (int)status);
     }
     const enum ggml_host_status known = (enum ggml_host_status)status;
-    device_fail_unless_told(told, known, "%s: %s: %s, without saying more", function, label,
-                            status_text(status));
+    device_fail_default(errors_before, known, "%s: %s: %s, without saying more", function, label,
+                        status_text(status));
     return known;
 }
 
-// As device_answer(), but with the caller's text where the plugin left no message.
-void device_failed_to(int32_t status, unsigned long told, const char *format, ...) {
+// As device_check_status(), but with the caller's text where the plugin left no message.
+void device_failed_to(int32_t status, unsigned long errors_before, const char *format, ...) {
     char text[256];
     va_list args;
     va_start(args, format);
@@ -84,7 +84,7 @@ void device_failed_to(int32_t status, unsigned long told, const char *format, ..
     if (!status_text(status)) {
         ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: unknown status %d", text, (int)status);
     } else {
-        device_fail_unless_told(told, (enum ggml_host_status)status, "%s", text);
+        device_fail_default(errors_before, (enum ggml_host_status)status, "%s", text);
     }
 }
 
@@ -111,7 +111,7 @@ bool device_buffer_usable(const char *function, const char *label, ggml_backend_
 }
 
 // `slot` is the member of the new object that records for which device it was counted.
-void device_live_settle(void **slot, ggml_backend_dev_t device) {
+void device_live_transfer(void **slot, ggml_backend_dev_t device) {
     if (slot && !*slot) {
         *slot = device;
     } else {

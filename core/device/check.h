@@ -21,18 +21,18 @@ bool device_given(const void *object, const char *function, const char *what);
 // Whether an optional entry exists; otherwise records that the device or buffer type lacks it.
 bool device_offers(bool present, const char *function, const char *label, const char *entry);
 
-// Records the failure unless the callee left its own message: `told` is ggml_fail_count() from
-// before the call.
-void device_fail_unless_told(unsigned long told, enum ggml_host_status status, const char *format,
-                             ...) GGML_ATTRIBUTE_FORMAT(3, 4);
+// Records the failure unless the callee left its own message: `errors_before` is ggml_fail_count()
+// from before the call.
+void device_fail_default(unsigned long errors_before, enum ggml_host_status status,
+                         const char *format, ...) GGML_ATTRIBUTE_FORMAT(3, 4);
 
 // Converts the status that an entry returned: records failures, and turns unknown numbers into
-// GGML_HOST_BAD_PLUGIN. `told` as above.
-enum ggml_host_status device_answer(int32_t status, unsigned long told, const char *function,
-                                    const char *label);
+// GGML_HOST_BAD_PLUGIN. `errors_before` as above.
+enum ggml_host_status device_check_status(int32_t status, unsigned long errors_before,
+                                          const char *function, const char *label);
 
-// As device_answer() for an entry that was to make an object; the message is the caller's.
-void device_failed_to(int32_t status, unsigned long told, const char *format, ...)
+// As device_check_status() for an entry that was to make an object; the message is the caller's.
+void device_failed_to(int32_t status, unsigned long errors_before, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(3, 4);
 
 // The status of ggml's API for a host status.
@@ -42,7 +42,7 @@ enum ggml_status device_graph_status(enum ggml_host_status status);
 // member `host` of the object (the device that it was counted for as alive, or NULL), or NULL if
 // none was made. An object that was counted already, because one wrapper called another, is counted
 // once.
-void device_live_settle(void **slot, ggml_backend_dev_t device);
+void device_live_transfer(void **slot, ggml_backend_dev_t device);
 
 // Whether a buffer type has a table of this contract. Nothing is recorded.
 static inline bool device_buft_usable(const struct ggml_backend_buffer_type *buft) {

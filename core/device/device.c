@@ -115,7 +115,7 @@ static bool device_count_stream(ggml_backend_t backend, ggml_backend_dev_t devic
                   device_label(device));
         return false;
     }
-    device_live_settle(own ? &own->counted : NULL, device);
+    device_live_transfer(own ? &own->counted : NULL, device);
     return true;
 }
 
@@ -126,13 +126,14 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
     const char *label = device_label(device);
     if (!device_offers(device->table->init_backend != NULL, __func__, label, "init_backend"))
         return NULL;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     host_live_add(device);
     ggml_backend_t backend = NULL;
     const int32_t status = device->table->init_backend(device, params, &backend);
     if (status != GGML_HOST_OK) {
         backend = NULL;
-        device_failed_to(status, told, "%s: device %s could not open a stream", __func__, label);
+        device_failed_to(status, errors_before, "%s: device %s could not open a stream", __func__,
+                         label);
     }
     if (backend &&
         !(backend->table && backend->table->size >= offsetof(struct ggml_stream_table, reserved))) {
@@ -142,9 +143,8 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
     }
     if (!device_count_stream(backend, device)) return NULL;
     if (!backend) {
-        device_fail_unless_told(told, GGML_HOST_BAD_PLUGIN,
-                                "%s: device %s made no stream, and says that it did", __func__,
-                                label);
+        device_fail_default(errors_before, GGML_HOST_BAD_PLUGIN,
+                            "%s: device %s made no stream, and says that it did", __func__, label);
         return NULL;
     }
     if (!backend->device) backend->device = device;
@@ -181,19 +181,19 @@ ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t d
                        "buffer_from_host_ptr")) {
         return NULL;
     }
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     host_live_add(device);
     ggml_backend_buffer_t buffer = NULL;
     const int32_t status =
         device->table->buffer_from_host_ptr(device, ptr, size, max_tensor_size, &buffer);
     if (status != GGML_HOST_OK) {
         buffer = NULL;
-        device_failed_to(status, told, "%s: device %s could not wrap %zu bytes at %p", __func__,
-                         label, size, ptr);
+        device_failed_to(status, errors_before, "%s: device %s could not wrap %zu bytes at %p",
+                         __func__, label, size, ptr);
     } else if (!device_buffer_usable(__func__, label, buffer)) {
         buffer = NULL;
     }
-    device_live_settle(buffer ? &buffer->host : NULL, device);
+    device_live_transfer(buffer ? &buffer->host : NULL, device);
     return buffer;
 }
 

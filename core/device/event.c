@@ -9,23 +9,23 @@ ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return NULL;
     const char *label = device_label(device);
     if (!device_offers(device->table->event_new != NULL, __func__, label, "events")) return NULL;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     host_live_add(device);
     ggml_backend_event_t event = NULL;
     const int32_t status = device->table->event_new(device, &event);
     if (status != GGML_HOST_OK) {
         event = NULL;
-        device_failed_to(status, told, "%s: %s could not make an event", __func__, label);
+        device_failed_to(status, errors_before, "%s: %s could not make an event", __func__, label);
     }
     if (event &&
         !(event->table && event->table->size >= offsetof(struct ggml_event_table, reserved))) {
         ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s made an event without a table", __func__, label);
         event = NULL; // nothing of it can be called
     }
-    device_live_settle(event ? &event->host : NULL, device);
+    device_live_transfer(event ? &event->host : NULL, device);
     if (!event) {
-        device_fail_unless_told(told, GGML_HOST_BAD_PLUGIN,
-                                "%s: %s made no event, and says that it did", __func__, label);
+        device_fail_default(errors_before, GGML_HOST_BAD_PLUGIN,
+                            "%s: %s made no event, and says that it did", __func__, label);
         return NULL;
     }
     if (!event->device) event->device = device;
@@ -60,8 +60,9 @@ void ggml_backend_event_record(ggml_backend_event_t event, ggml_backend_t backen
     const char *label = device_stream_label(backend);
     if (!device_offers(backend->table->event_record != NULL, __func__, label, "event_record"))
         return;
-    const unsigned long told = ggml_fail_count();
-    device_answer(backend->table->event_record(backend, event), told, __func__, label);
+    const unsigned long errors_before = ggml_fail_count();
+    device_check_status(backend->table->event_record(backend, event), errors_before, __func__,
+                        label);
 }
 
 // Waits on the host until all work recorded before the event is done.
@@ -69,8 +70,8 @@ static void synchronize(const char *function, ggml_backend_event_t event) {
     const char *label = device_label(event->device);
     if (!device_offers(event->table->synchronize != NULL, function, label, "waiting for events"))
         return;
-    const unsigned long told = ggml_fail_count();
-    device_answer(event->table->synchronize(event), told, function, label);
+    const unsigned long errors_before = ggml_fail_count();
+    device_check_status(event->table->synchronize(event), errors_before, function, label);
 }
 
 void ggml_backend_event_synchronize(ggml_backend_event_t event) {
@@ -86,11 +87,11 @@ void ggml_backend_event_wait(ggml_backend_t backend, ggml_backend_event_t event)
                          (event->device == backend->device ||
                           (event->device->reg && event->device->reg == backend->device->reg));
     if (related && backend->table->event_wait) {
-        const unsigned long told = ggml_fail_count();
+        const unsigned long errors_before = ggml_fail_count();
         const int32_t status = backend->table->event_wait(backend, event);
         // UNSUPPORTED without a message: the stream can't wait for events; the host waits below.
-        if (status != GGML_HOST_UNSUPPORTED || ggml_fail_count() != told) {
-            device_answer(status, told, __func__, device_stream_label(backend));
+        if (status != GGML_HOST_UNSUPPORTED || ggml_fail_count() != errors_before) {
+            device_check_status(status, errors_before, __func__, device_stream_label(backend));
             return;
         }
     }

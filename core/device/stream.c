@@ -80,10 +80,11 @@ void ggml_backend_synchronize(ggml_backend_t backend) {
 // A stream that queues nothing has no entry, or one that returns UNSUPPORTED: nothing to wait for.
 enum ggml_host_status stream_synchronize(ggml_backend_t backend) {
     if (!backend->table->synchronize) return GGML_HOST_OK;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = backend->table->synchronize(backend);
-    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return GGML_HOST_OK;
-    return device_answer(status, told, "ggml_backend_synchronize", device_stream_label(backend));
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == errors_before) return GGML_HOST_OK;
+    return device_check_status(status, errors_before, "ggml_backend_synchronize",
+                               device_stream_label(backend));
 }
 
 bool ggml_backend_supports_op(ggml_backend_t backend, const struct ggml_tensor *op) {
@@ -107,8 +108,8 @@ void stream_graph_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
     if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph"))
         return;
     if (!backend->table->graph_optimize) return;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = backend->table->graph_optimize(backend, graph);
-    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return;
-    device_answer(status, told, __func__, device_stream_label(backend));
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == errors_before) return;
+    device_check_status(status, errors_before, __func__, device_stream_label(backend));
 }

@@ -108,9 +108,10 @@ static enum ggml_status compute(const char *function, ggml_backend_t backend,
 // an application, is decided here.
 enum ggml_status stream_graph_enter(const char *function, ggml_backend_t backend,
                                     const struct ggml_graph *graph) {
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = backend->table->graph_compute(backend, graph);
-    return device_graph_status(device_answer(status, told, function, device_stream_label(backend)));
+    return device_graph_status(
+        device_check_status(status, errors_before, function, device_stream_label(backend)));
 }
 
 // For callers inside the host, which have a graph of the contract already.
@@ -169,15 +170,17 @@ static bool plans_offered(const char *function, ggml_backend_t backend) {
 static ggml_backend_graph_plan_t make_plan(const char *function, ggml_backend_t backend,
                                            const struct ggml_graph *graph) {
     if (!stream_takes(function, backend, graph) || !plans_offered(function, backend)) return NULL;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     host_live_add(backend->device);
     ggml_backend_graph_plan_t plan = NULL;
     const int32_t status = backend->table->graph_plan_create(backend, graph, &plan);
-    if (device_answer(status, told, function, device_stream_label(backend)) == GGML_HOST_OK && plan)
+    if (device_check_status(status, errors_before, function, device_stream_label(backend)) ==
+            GGML_HOST_OK &&
+        plan)
         return plan;
     host_live_remove(backend->device);
-    device_fail_unless_told(told, GGML_HOST_BAD_PLUGIN, "%s: %s gave no plan", function,
-                            device_stream_label(backend));
+    device_fail_default(errors_before, GGML_HOST_BAD_PLUGIN, "%s: %s gave no plan", function,
+                        device_stream_label(backend));
     return NULL;
 }
 
@@ -210,7 +213,8 @@ enum ggml_status ggml_backend_graph_plan_compute(ggml_backend_t backend,
     if (!device_given(backend, __func__, "stream")) return GGML_STATUS_FAILED;
     if (!device_given(plan, __func__, "plan")) return GGML_STATUS_FAILED;
     if (!plans_offered(__func__, backend)) return GGML_STATUS_FAILED;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = backend->table->graph_plan_compute(backend, plan);
-    return device_graph_status(device_answer(status, told, __func__, device_stream_label(backend)));
+    return device_graph_status(
+        device_check_status(status, errors_before, __func__, device_stream_label(backend)));
 }

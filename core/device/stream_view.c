@@ -4,22 +4,9 @@
 // graph.
 #include "device/stream_view.h"
 
+#include "base/divisor.h"
 #include "base/mem.h"
 #include "base/status.h"
-
-// Remainder by an invariant divisor, by multiplication with its reciprocal: exact after one
-// correction for numbers below 2^60, which addresses divided by 16 are. A division per node would
-// take most of the walk's time.
-struct divisor {
-    uint64_t value, reciprocal;
-};
-
-static inline uint64_t remainder_of(uint64_t number, const struct divisor *by) {
-    __extension__ typedef unsigned __int128 wide;
-    const uint64_t quotient = (uint64_t)(((wide)number * by->reciprocal) >> 64);
-    const uint64_t rest = number - quotient * by->value;
-    return rest >= by->value ? rest - by->value : rest;
-}
 
 // Nodes without an entry in the hash set get 0, so that nothing is fused on a guess. O(nodes).
 void ggml_graph_count_uses(const struct ggml_cgraph *graph, int32_t *out_counts) {
@@ -29,11 +16,11 @@ void ggml_graph_count_uses(const struct ggml_cgraph *graph, int32_t *out_counts)
         memset(out_counts, 0, n * sizeof(out_counts[0]));
         return;
     }
-    const struct divisor size = {set->size, UINT64_MAX / set->size};
+    const struct divisor size = divisor_of(set->size);
     for (size_t i = 0; i < n; ++i) {
         struct ggml_tensor *node = graph->nodes[i];
         // Nearly all are in their first slot, as ggml_hash_find() would begin.
-        size_t slot = (size_t)remainder_of((uintptr_t)node >> 4, &size);
+        size_t slot = (size_t)divisor_remainder((uintptr_t)node >> 4, &size);
         if (!ggml_bitset_get(set->used, slot) || set->keys[slot] != node)
             slot = ggml_hash_find(set, node);
         const bool visited = slot != GGML_HASHSET_FULL && ggml_bitset_get(set->used, slot);

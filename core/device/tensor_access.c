@@ -92,9 +92,10 @@ ggml_backend_buffer_t tensor_access_buffer(const char *function, const struct gg
 
 // Whether an optional entry has handled the call, even by failing. UNSUPPORTED without a message
 // means that it did nothing; the caller then uses the required entries.
-static bool answered(const char *function, const char *label, unsigned long told, int32_t status) {
-    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return false;
-    device_answer(status, told, function, label);
+static bool was_handled(const char *function, const char *label, unsigned long errors_before,
+                        int32_t status) {
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == errors_before) return false;
+    device_check_status(status, errors_before, function, label);
     return true;
 }
 
@@ -110,10 +111,10 @@ void ggml_backend_tensor_set(struct ggml_tensor *tensor, const void *data, size_
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
     if (!buffer_offers(buffer, buffer->table->set_tensor != NULL, __func__, "set_tensor")) return;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = buffer->table->set_tensor(buffer, tensor, data, offset, size);
     if (status != GGML_HOST_OK)
-        device_answer(status, told, __func__, device_buft_label(buffer->buft));
+        device_check_status(status, errors_before, __func__, device_buft_label(buffer->buft));
 }
 
 void ggml_backend_tensor_get(const struct ggml_tensor *tensor, void *data, size_t offset,
@@ -122,10 +123,10 @@ void ggml_backend_tensor_get(const struct ggml_tensor *tensor, void *data, size_
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
     if (!buffer_offers(buffer, buffer->table->get_tensor != NULL, __func__, "get_tensor")) return;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = buffer->table->get_tensor(buffer, tensor, data, offset, size);
     if (status != GGML_HOST_OK)
-        device_answer(status, told, __func__, device_buft_label(buffer->buft));
+        device_check_status(status, errors_before, __func__, device_buft_label(buffer->buft));
 }
 
 // n_copies pieces with a stride on each side. The plugin's own entry is tried first, then one
@@ -137,17 +138,17 @@ void ggml_backend_tensor_set_2d(struct ggml_tensor *tensor, const void *data, si
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
     const char *label = device_buft_label(buffer->buft);
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     if (n_copies > 1 && buffer->table->set_tensor_2d) {
         const int32_t status = buffer->table->set_tensor_2d(buffer, tensor, data, offset, size,
                                                             n_copies, stride_tensor, stride_data);
-        if (answered(__func__, label, told, status)) return;
+        if (was_handled(__func__, label, errors_before, status)) return;
     }
     if (!device_offers(buffer->table->set_tensor != NULL, __func__, label, "set_tensor")) return;
-    for (size_t i = 0; i < n_copies && ggml_fail_count() == told; ++i) {
+    for (size_t i = 0; i < n_copies && ggml_fail_count() == errors_before; ++i) {
         const int32_t status = buffer->table->set_tensor(
             buffer, tensor, (const char *)data + i * stride_data, offset + i * stride_tensor, size);
-        device_answer(status, told, __func__, label);
+        device_check_status(status, errors_before, __func__, label);
     }
 }
 
@@ -158,17 +159,17 @@ void ggml_backend_tensor_get_2d(const struct ggml_tensor *tensor, void *data, si
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
     const char *label = device_buft_label(buffer->buft);
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     if (n_copies > 1 && buffer->table->get_tensor_2d) {
         const int32_t status = buffer->table->get_tensor_2d(buffer, tensor, data, offset, size,
                                                             n_copies, stride_tensor, stride_data);
-        if (answered(__func__, label, told, status)) return;
+        if (was_handled(__func__, label, errors_before, status)) return;
     }
     if (!device_offers(buffer->table->get_tensor != NULL, __func__, label, "get_tensor")) return;
-    for (size_t i = 0; i < n_copies && ggml_fail_count() == told; ++i) {
+    for (size_t i = 0; i < n_copies && ggml_fail_count() == errors_before; ++i) {
         const int32_t status = buffer->table->get_tensor(
             buffer, tensor, (char *)data + i * stride_data, offset + i * stride_tensor, size);
-        device_answer(status, told, __func__, label);
+        device_check_status(status, errors_before, __func__, label);
     }
 }
 
@@ -178,14 +179,14 @@ static void fill_in_pieces(const char *function, ggml_backend_buffer_t buffer,
                            struct ggml_tensor *tensor, uint8_t value, size_t offset, size_t size) {
     uint8_t piece[FILL_BYTES];
     int32_t status = GGML_HOST_OK;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     memset(piece, value, sizeof(piece));
     for (size_t done = 0; done < size && status == GGML_HOST_OK;) {
         const size_t n = MIN(sizeof(piece), size - done);
         status = buffer->table->set_tensor(buffer, tensor, piece, offset + done, n);
         done += n;
     }
-    device_answer(status, told, function, device_buft_label(buffer->buft));
+    device_check_status(status, errors_before, function, device_buft_label(buffer->buft));
 }
 
 void ggml_backend_tensor_memset(struct ggml_tensor *tensor, uint8_t value, size_t offset,
@@ -195,9 +196,9 @@ void ggml_backend_tensor_memset(struct ggml_tensor *tensor, uint8_t value, size_
     if (!buffer) return;
     const char *label = device_buft_label(buffer->buft);
     if (buffer->table->memset_tensor) {
-        const unsigned long told = ggml_fail_count();
+        const unsigned long errors_before = ggml_fail_count();
         const int32_t status = buffer->table->memset_tensor(buffer, tensor, value, offset, size);
-        if (answered(__func__, label, told, status)) return;
+        if (was_handled(__func__, label, errors_before, status)) return;
     }
     // A type whose bytes can't be accessed singly can't be filled in pieces.
     const bool in_pieces = buffer->table->set_tensor && tensor_access_unit(tensor) == 1;

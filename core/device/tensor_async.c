@@ -10,10 +10,10 @@ static bool owns(ggml_backend_t backend, ggml_backend_buffer_t buffer) {
 }
 
 // Whether the stream has taken the transfer on, be it to fail: otherwise it did nothing.
-static bool answered(const char *function, ggml_backend_t backend, unsigned long told,
+static bool answered(const char *function, ggml_backend_t backend, unsigned long errors_before,
                      int32_t status) {
-    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return false;
-    device_answer(status, told, function, device_stream_label(backend));
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == errors_before) return false;
+    device_check_status(status, errors_before, function, device_stream_label(backend));
     return true;
 }
 
@@ -22,19 +22,19 @@ static bool answered(const char *function, ggml_backend_t backend, unsigned long
 static bool queue_set(const char *function, ggml_backend_t backend, struct ggml_tensor *tensor,
                       const void *data, const struct tensor_pieces *p) {
     const struct ggml_stream_table *table = backend->table;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     if (p->n_copies > 1 && table->set_tensor_2d_async &&
-        answered(function, backend, told,
+        answered(function, backend, errors_before,
                  table->set_tensor_2d_async(backend, tensor, data, p->offset, p->size, p->n_copies,
                                             p->stride_tensor, p->stride_data))) {
         return true;
     }
     if (!table->set_tensor_async) return false;
-    for (size_t i = 0; i < p->n_copies && ggml_fail_count() == told; ++i) {
+    for (size_t i = 0; i < p->n_copies && ggml_fail_count() == errors_before; ++i) {
         const int32_t status =
             table->set_tensor_async(backend, tensor, (const char *)data + i * p->stride_data,
                                     p->offset + i * p->stride_tensor, p->size);
-        if (!answered(function, backend, told, status)) return false;
+        if (!answered(function, backend, errors_before, status)) return false;
     }
     return true;
 }
@@ -42,19 +42,19 @@ static bool queue_set(const char *function, ggml_backend_t backend, struct ggml_
 static bool queue_get(const char *function, ggml_backend_t backend,
                       const struct ggml_tensor *tensor, void *data, const struct tensor_pieces *p) {
     const struct ggml_stream_table *table = backend->table;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     if (p->n_copies > 1 && table->get_tensor_2d_async &&
-        answered(function, backend, told,
+        answered(function, backend, errors_before,
                  table->get_tensor_2d_async(backend, tensor, data, p->offset, p->size, p->n_copies,
                                             p->stride_tensor, p->stride_data))) {
         return true;
     }
     if (!table->get_tensor_async) return false;
-    for (size_t i = 0; i < p->n_copies && ggml_fail_count() == told; ++i) {
+    for (size_t i = 0; i < p->n_copies && ggml_fail_count() == errors_before; ++i) {
         const int32_t status =
             table->get_tensor_async(backend, tensor, (char *)data + i * p->stride_data,
                                     p->offset + i * p->stride_tensor, p->size);
-        if (!answered(function, backend, told, status)) return false;
+        if (!answered(function, backend, errors_before, status)) return false;
     }
     return true;
 }

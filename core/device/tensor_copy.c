@@ -51,10 +51,11 @@ static bool copyable(const char *function, const struct ggml_tensor *src, struct
 static enum ggml_host_status copy_directly(const char *function, ggml_backend_buffer_t buffer,
                                            const struct ggml_tensor *src, struct ggml_tensor *dst) {
     if (!buffer->table->cpy_tensor) return GGML_HOST_UNSUPPORTED;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = buffer->table->cpy_tensor(buffer, src, dst);
-    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return GGML_HOST_UNSUPPORTED;
-    return device_answer(status, told, function, device_buft_label(buffer->buft));
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == errors_before)
+        return GGML_HOST_UNSUPPORTED;
+    return device_check_status(status, errors_before, function, device_buft_label(buffer->buft));
 }
 
 // Only the direct way: callers that want more have ggml_backend_tensor_copy().
@@ -72,11 +73,11 @@ static void copy_staged(const struct ggml_tensor *src, struct ggml_tensor *dst, 
     const bool in_blocks = block > 0 && block < capacity && capacity < bytes;
     const size_t piece = in_blocks ? capacity - capacity % block : capacity;
     for (size_t done = 0; done < bytes; done += MIN(piece, bytes - done)) {
-        const unsigned long told = ggml_fail_count();
+        const unsigned long errors_before = ggml_fail_count();
         ggml_backend_tensor_get(src, staging, done, MIN(piece, bytes - done));
-        if (ggml_fail_count() != told) return;
+        if (ggml_fail_count() != errors_before) return;
         ggml_backend_tensor_set(dst, staging, done, MIN(piece, bytes - done));
-        if (ggml_fail_count() != told) return;
+        if (ggml_fail_count() != errors_before) return;
     }
 }
 
@@ -116,10 +117,11 @@ static enum ggml_host_status queue_copy(const char *function, ggml_backend_t bac
                                         ggml_backend_t backend_dst, const struct ggml_tensor *src,
                                         struct ggml_tensor *dst) {
     if (!backend_dst->table->cpy_tensor_async) return GGML_HOST_UNSUPPORTED;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = backend_dst->table->cpy_tensor_async(backend_src, backend_dst, src, dst);
-    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return GGML_HOST_UNSUPPORTED;
-    return device_answer(status, told, function, device_stream_label(backend_dst));
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == errors_before)
+        return GGML_HOST_UNSUPPORTED;
+    return device_check_status(status, errors_before, function, device_stream_label(backend_dst));
 }
 
 // For the scheduler, which has a way of its own where the streams can't.

@@ -88,32 +88,32 @@ void name_index_add(struct name_index *index, const char *name, size_t position)
     index->count++;
 }
 
-// Deletes slot `hole` without a tombstone: later entries of the same run that would no longer be
+// Deletes slot `freed` without a tombstone: later entries of the same run that would no longer be
 // found move up (Knuth's algorithm R).
-static void close_gap(struct name_index *index, size_t hole) {
+static void remove_slot(struct name_index *index, size_t freed) {
     const size_t mask = index->capacity - 1;
-    for (size_t i = (hole + 1) & mask; index->slots[i].place > 0; i = (i + 1) & mask) {
+    for (size_t i = (freed + 1) & mask; index->slots[i].place > 0; i = (i + 1) & mask) {
         const size_t home = (size_t)index->slots[i].hash & mask;
-        if (((i - home) & mask) < ((i - hole) & mask)) continue;
-        index->slots[hole] = index->slots[i];
-        hole = i;
+        if (((i - home) & mask) < ((i - freed) & mask)) continue;
+        index->slots[freed] = index->slots[i];
+        freed = i;
     }
-    index->slots[hole].place = 0;
+    index->slots[freed].place = 0;
 }
 
 // Positions after the removed one decrease by one, as in the owner's array. O(capacity): keys are
 // removed rarely.
 void name_index_remove(struct name_index *index, size_t position) {
-    size_t hole = NAME_NOT_FOUND;
+    size_t freed = NAME_NOT_FOUND;
     for (size_t i = 0; i < index->capacity; ++i) {
         if (index->slots[i].place == position + 1) {
-            hole = i;
+            freed = i;
         } else if (index->slots[i].place > position + 1) {
             index->slots[i].place--;
         }
     }
-    if (hole == NAME_NOT_FOUND) return;
-    close_gap(index, hole);
+    if (freed == NAME_NOT_FOUND) return;
+    remove_slot(index, freed);
     index->count--;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Adds a tensor and everything it depends on to a graph, by depth-first search, which yields a
 // topological order. The stack is explicit, since graphs can be deeper than a thread's stack.
+#include "base/divisor.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
@@ -19,7 +20,7 @@ struct visit {
     struct ggml_cgraph *graph;
     bool compute;
     bool backwards;
-    uint64_t inverse; // of the size of the hash set, times 2^64
+    struct divisor n_slots; // of the hash set; unset if it has none
     size_t depth;
     size_t capacity;
     struct frame *frames; // `few`, or allocated
@@ -58,24 +59,11 @@ static inline bool has_sources(const struct ggml_tensor *tensor) {
     return false;
 }
 
-// key % size by multiplication with the inverse: the quotient is at most one too small, so that one
-// correction is enough.
-static inline size_t remainder_of(uint64_t key, size_t size, uint64_t inverse) {
-#ifdef __SIZEOF_INT128__
-    __extension__ typedef unsigned __int128 wide;
-    const size_t rest = key - (uint64_t)(((wide)key * inverse) >> 64) * size;
-    return rest < size ? rest : rest - size;
-#else
-    (void)inverse;
-    return key % size;
-#endif
-}
-
 // The slot of a tensor as ggml_hash_find() returns it, with the common case inlined.
 static inline size_t find(const struct visit *visit, const struct ggml_tensor *tensor) {
     const struct ggml_hash_set *set = &visit->graph->visited_hash_set;
     if (set->size == 0) return GGML_HASHSET_FULL;
-    const size_t home = remainder_of((uintptr_t)tensor >> 4, set->size, visit->inverse);
+    const size_t home = (size_t)divisor_remainder((uintptr_t)tensor >> 4, &visit->n_slots);
     if (!ggml_bitset_get(set->used, home) || set->keys[home] == tensor) return home;
     return ggml_hash_find(set, tensor);
 }
@@ -171,8 +159,8 @@ static void visit_tensor(struct ggml_cgraph *graph, struct ggml_tensor *tensor, 
     visit.graph = graph;
     visit.compute = compute;
     visit.backwards = graph->order == GGML_CGRAPH_EVAL_ORDER_RIGHT_TO_LEFT;
-    visit.inverse =
-        graph->visited_hash_set.size > 0 ? UINT64_MAX / graph->visited_hash_set.size : 0;
+    const size_t n_slots = graph->visited_hash_set.size;
+    if (n_slots > 0) visit.n_slots = divisor_of(n_slots);
     visit.depth = 0;
     visit.frames = visit.few;
     visit.capacity = sizeof(visit.few) / sizeof(visit.few[0]);

@@ -158,7 +158,7 @@ static bool transfer(struct access *access, const struct ggml_tensor *tensor, si
     if (!access->record) return false;
     const meta_state *state = &access->record->state;
     const size_t n = meta_buffer_with(tensor)->device->n;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     if (state->axis == GGML_BACKEND_SPLIT_AXIS_UNKNOWN ||
         (meta_is_axis(state) && !ggml_is_contiguous(tensor))) {
         ggml_fail(GGML_HOST_UNSUPPORTED,
@@ -171,7 +171,7 @@ static bool transfer(struct access *access, const struct ggml_tensor *tensor, si
         copy_split(access, n, offset, size);
     else
         copy_whole(access, n, offset, size);
-    return ggml_fail_count() == told;
+    return ggml_fail_count() == errors_before;
 }
 
 // Entry points for writing and reading; they block if `streams` is NULL.

@@ -48,6 +48,7 @@ static void meta_buffer_free(struct meta_buffer *buffer) {
     ggml_mem_free(buffer);
 }
 
+// All members of all devices; a tensor's usage isn't known here.
 void meta_buffer_set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_usage usage) {
     struct meta_buffer *buffer = meta_buffer_of(handle);
     for (size_t j = 0; buffer && j < META_MAX_DEVICES; ++j) {
@@ -94,6 +95,7 @@ static int32_t buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor
     return meta_get(NULL, tensor, data, offset, size) ? GGML_HOST_OK : ggml_last_status();
 }
 
+// Failures of members are recorded by their own wrappers.
 static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     struct meta_buffer *meta = buffer->context;
     for (size_t j = 0; j < meta->device->n; ++j) {

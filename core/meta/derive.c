@@ -169,6 +169,8 @@ static bool glu_halves(struct rule_call *call, meta_state *out) {
     return true;
 }
 
+// Two operands are split alike. With one operand, its halves are x and the gate: split along
+// dimension 0, each half has to be split.
 static bool rule_glu(struct rule_call *call, meta_state *out) {
     if (call->src[1].tensor) return rule_broadcast(call, out);
     return is_on(&call->src[0], 0) ? glu_halves(call, out) : rows_from(call, 1, out);
@@ -400,6 +402,7 @@ static bool rule_opt_step(struct rule_call *call, meta_state *out) {
 // Rules by operation, from rule_list.inl; operations without a row are always a fallback.
 typedef bool (*rule_fn)(struct rule_call *call, meta_state *out);
 
+// NULL for operations without a rule, which are computed by the fallback.
 static rule_fn find_rule(enum ggml_op op) {
     static const rule_fn rules[GGML_OP_COUNT] = {
 #define META_RULE(op, rule) [GGML_OP_##op] = rule_##rule,

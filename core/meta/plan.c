@@ -297,6 +297,7 @@ static uint32_t idle_devices(const struct meta_record *record, size_t n) {
     return idle;
 }
 
+// Devices with a bit in `idle` have an empty slice and skip the node.
 static void set_idle(struct meta_record *record, uint32_t idle, size_t n) {
     for (size_t j = 0; j < n; ++j) {
         if (idle >> j & 1) record->slices[j].flags &= ~GGML_TENSOR_FLAG_COMPUTE;
@@ -387,6 +388,8 @@ static bool place_tensor(struct meta_plan *plan, size_t j, struct ggml_tensor *t
            GGML_STATUS_SUCCESS;
 }
 
+// Assigns a step's tensors their places in the plan's memory of device j. false on
+// failure.
 static bool place_step(struct meta_plan *plan, const struct meta_step *step, size_t j,
                        size_t wholes) {
     if (step->kind == META_STEP_REDUCE) {
@@ -433,6 +436,8 @@ static bool make(struct planner *planner) {
     return place_all(planner);
 }
 
+// Plans the steps of a graph: runs of nodes between reductions and fallbacks. The plan is valid
+// while uid and generation stay the same.
 enum ggml_status meta_plan_new(struct meta_stream *stream, const struct ggml_graph *graph,
                                struct meta_plan **out_plan) {
     struct meta_plan *plan = ggml_mem_calloc(1, sizeof(*plan));

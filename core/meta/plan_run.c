@@ -22,10 +22,10 @@ static bool gather(struct meta_stream *stream, const struct meta_whole *whole) {
         return false;
     }
     bool done = meta_get(NULL, whole->root, data, 0, bytes);
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     for (size_t j = 0; j < stream->device->n && done; ++j) {
         ggml_backend_tensor_set(&whole->copies[j], data, 0, bytes);
-        done = ggml_fail_count() == told;
+        done = ggml_fail_count() == errors_before;
     }
     ggml_mem_free(data);
     return done;
@@ -40,9 +40,10 @@ static bool scatter(const struct meta_whole *whole) {
                   whole->root->name);
         return false;
     }
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     ggml_backend_tensor_get(&whole->copies[0], data, 0, bytes);
-    const bool done = ggml_fail_count() == told && meta_set(NULL, whole->root, data, 0, bytes);
+    const bool done =
+        ggml_fail_count() == errors_before && meta_set(NULL, whole->root, data, 0, bytes);
     ggml_mem_free(data);
     return done;
 }
@@ -64,9 +65,10 @@ static enum ggml_status run_fallback(struct meta_stream *stream, const struct me
     return done ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
 }
 
+// Runs the steps in order; stops at the first failure.
 enum ggml_status meta_plan_run(struct meta_stream *stream, struct meta_plan *plan) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     for (struct meta_step *step = plan->first; step && status == GGML_STATUS_SUCCESS;
          step = step->next) {
         switch (step->kind) {
@@ -76,5 +78,6 @@ enum ggml_status meta_plan_run(struct meta_stream *stream, struct meta_plan *pla
         }
     }
     // Transfers and waiting have no status, they only leave a message.
-    return status == GGML_STATUS_SUCCESS && ggml_fail_count() != told ? GGML_STATUS_FAILED : status;
+    return status == GGML_STATUS_SUCCESS && ggml_fail_count() != errors_before ? GGML_STATUS_FAILED
+                                                                               : status;
 }

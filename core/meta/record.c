@@ -36,6 +36,7 @@ static bool rehash(struct meta_buffer *buffer, size_t n_slots) {
     return true;
 }
 
+// The state of a tensor of the meta device: a slice per device.
 static struct meta_record *record_new(const struct ggml_tensor *tensor, size_t n) {
     struct meta_record *record = ggml_mem_calloc(1, sizeof(*record));
     struct ggml_tensor *slices = ggml_mem_calloc(n, sizeof(*slices));

@@ -135,7 +135,7 @@ static enum ggml_status reduce_on_host(struct group *group) {
     const struct ggml_tensor *first = group->reduction->parts[0];
     const struct ggml_type_traits *traits = ggml_get_type_traits(first->type);
     const size_t n = (size_t)ggml_nelements(first);
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     if (first->type != GGML_TYPE_F32 && (!traits->to_float || !traits->from_float_ref)) {
         ggml_fail(GGML_HOST_UNSUPPORTED, "meta device: '%s' of type %s can't be added up",
                   first->name, traits->type_name);
@@ -152,7 +152,7 @@ static enum ggml_status reduce_on_host(struct group *group) {
     ggml_mem_free(sum);
     ggml_mem_free(raw);
     if (!allocated) return GGML_STATUS_ALLOC_FAILED;
-    return ggml_fail_count() == told ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+    return ggml_fail_count() == errors_before ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
 }
 
 // Whether each member computes its own addition; otherwise the host adds.
@@ -208,15 +208,17 @@ static enum ggml_host_status reduce_by_plugin(struct meta_stream *stream,
         if (!ggml_is_contiguous(reduction->parts[j])) return GGML_HOST_UNSUPPORTED;
         counts[j] = (reduction->parts[j]->flags & GGML_TENSOR_FLAG_COMPUTE) != 0;
     }
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status =
         stream->comm->all_reduce(stream->group, GGML_COMM_SUM, reduction->parts, counts);
     if (status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED)
         return (enum ggml_host_status)status;
     meta_group_end(stream);
-    return device_answer(status, told, "meta device", "the plugin's sum");
+    return device_check_status(status, errors_before, "meta device", "the plugin's sum");
 }
 
+// All-reduce: by the plugin's own communicator if it has one, otherwise by recursive doubling
+// between the devices (butterfly), otherwise on the host.
 enum ggml_status meta_reduce(struct meta_stream *stream, struct meta_reduction *reduction) {
     struct group group = {.stream = stream, .reduction = reduction};
     const size_t n = stream->device->n;
@@ -228,12 +230,14 @@ enum ggml_status meta_reduce(struct meta_stream *stream, struct meta_reduction *
         if (reduction->parts[j]->flags & GGML_TENSOR_FLAG_COMPUTE) group.members[group.n++] = j;
     }
     if (!can_add(&group)) return reduce_on_host(&group);
+    // Largest power of two of devices that fits; the others send their part first and get the sum
+    // at the end.
     size_t power = 1;
     while (2 * power <= group.n)
         power *= 2;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const enum ggml_status status = butterfly(&group, power);
     if (status != GGML_STATUS_SUCCESS) return status;
     spread(&group, power);
-    return ggml_fail_count() == told ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+    return ggml_fail_count() == errors_before ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
 }

@@ -266,6 +266,7 @@ static bool resolve_one(struct meta_record *record) {
     return meta_resolve_fallback(record);
 }
 
+// The tensor's own node is computed whole, and its result is split as the state says.
 bool meta_resolve_fallback(struct meta_record *record) {
     record->is_fallback = true;
     return resolve_one(record);
@@ -336,6 +337,8 @@ static bool resolve_stack(struct stack *stack) {
     return true;
 }
 
+// Determines the states of the tensor and of all it depends on, without recursion. NULL after
+// recording a failure.
 struct meta_record *meta_resolve(const struct ggml_tensor *tensor) {
     struct meta_record *record = meta_record_get(tensor);
     struct stack stack = {0};

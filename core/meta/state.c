@@ -9,6 +9,7 @@ meta_state meta_state_plain(enum ggml_backend_meta_split_axis axis) {
     return state;
 }
 
+// A split along one axis with the devices' shares of its extent.
 meta_state meta_state_axis(int axis, const int64_t *shares, size_t n) {
     meta_state state = meta_state_plain((enum ggml_backend_meta_split_axis)axis);
     for (size_t j = 0; j < n; ++j)
@@ -16,6 +17,7 @@ meta_state meta_state_axis(int axis, const int64_t *shares, size_t n) {
     return state;
 }
 
+// Elements of the axis on device j, over all segments.
 int64_t meta_share(const meta_state *state, size_t n, size_t j) {
     int64_t share = 0;
     for (size_t s = 0; s < state->n_segments; ++s)
@@ -57,6 +59,7 @@ static int64_t extent(const meta_state *state, int64_t limit, int64_t block, siz
     return total;
 }
 
+// Whether the shares add up to the extent, in whole blocks along dimension 0.
 bool meta_state_fits(const meta_state *state, const struct ggml_tensor *tensor, size_t n) {
     if (state->axis == GGML_BACKEND_SPLIT_AXIS_MIRRORED ||
         state->axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL) {

@@ -89,6 +89,7 @@ static bool has_events(ggml_backend_dev_t device) {
     return props.caps.events;
 }
 
+// "Meta(NAME,NAME)" with the names of the members' streams.
 static char *make_name(const struct meta_device *device, ggml_backend_t *streams) {
     size_t size = sizeof("Meta()");
     for (size_t j = 0; j < device->n; ++j)

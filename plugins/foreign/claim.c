@@ -124,9 +124,9 @@ static bool claim_apart(const struct ggml_tensor *op) {
     return !op->view_src || is_packed(op);
 }
 
-// The rules by operation; NULL: what is said holds.
+// The rules by operation; NULL: the device's claim is right.
 typedef bool (*rule_t)(const struct ggml_tensor *op);
-static const rule_t loose_rules[FOREIGN_OPS] = {
+static const rule_t general_rules[FOREIGN_OPS] = {
     [GGML_OP_UNARY] = claim_kind,
     [GGML_OP_GLU] = claim_kind,
 #define CLAIM_ROW(name, rule) [GGML_OP_##name] = claim_##rule,
@@ -160,8 +160,8 @@ static bool are_aligned(const struct foreign_device *device, const struct ggml_t
 }
 
 bool foreign_claim_holds(const struct foreign_device *device, const struct ggml_tensor *op) {
-    const rule_t loose = loose_rules[op->op], vulkan = vulkan_rules[op->op];
-    if (loose && (device->is_loose || loose == claim_copy) && !loose(op)) return false;
+    const rule_t general = general_rules[op->op], vulkan = vulkan_rules[op->op];
+    if (general && (device->overclaims || general == claim_copy) && !general(op)) return false;
     if (!device->is_vulkan) return true;
     return (!vulkan || vulkan(op)) && (!vulkan_aligned[op->op] || are_aligned(device, op));
 }

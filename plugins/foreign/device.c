@@ -241,7 +241,7 @@ void foreign_device_init(struct foreign_device *out_device, struct foreign_binar
     out_device->binary = binary;
     out_device->theirs = theirs;
     // Servers claim everything, whatever is behind them: by default that is ggml's CPU backend.
-    out_device->is_loose = strcmp(name, "CPU") == 0 || strncmp(name, "RPC", 3) == 0;
+    out_device->overclaims = strcmp(name, "CPU") == 0 || strncmp(name, "RPC", 3) == 0;
     out_device->is_vulkan = strncmp(name, "Vulkan", strlen("Vulkan")) == 0;
     snprintf(out_device->name, sizeof(out_device->name), "foreign-%s", name);
     snprintf(out_device->description, sizeof(out_device->description), "%s (foreign: %s, %s)",

@@ -30,8 +30,8 @@ struct foreign_device {
     struct foreign_device *next;
     struct foreign_binary *binary;
     void *theirs;
-    bool wraps_host;          // memory of the application
-    bool is_loose, is_vulkan; // their claims are not taken as they are (claim_list.inl)
+    bool wraps_host;            // memory of the application
+    bool overclaims, is_vulkan; // their claims are not taken as they are (claim_list.inl)
     char name[FOREIGN_NAME_SIZE];
     char description[FOREIGN_TEXT_SIZE];
     ggml_backend_buffer_type_t extra[FOREIGN_MAX_EXTRA + 1]; // ends with NULL

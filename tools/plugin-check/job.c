@@ -191,7 +191,7 @@ static bool is_late(struct job *job, double deadline) {
     return now() - job->alive > deadline;
 }
 
-static void judge(struct job *job, int status, bool late, double deadline) {
+static void set_verdict(struct job *job, int status, bool late, double deadline) {
     struct check_result *result = job->result;
     const char *at = job->progress->at, *of = at[0] ? " at " : "";
     result->verdict = VERDICT_FAILED;
@@ -220,7 +220,7 @@ bool job_finish(struct job *job, double deadline) {
     receive(job);
     close_fd(&job->fd);
     close_fd(&job->pid_fd);
-    judge(job, status, late && gone == 0, deadline);
+    set_verdict(job, status, late && gone == 0, deadline);
     job->result = NULL;
     return true;
 }

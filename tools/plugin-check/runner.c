@@ -85,7 +85,7 @@ static struct check_result *next_ready(struct plan *plan) {
 }
 
 // An exclusion may be of several checks: one of them has to fail.
-static void settle_exclusions(struct check_result *results) {
+static void resolve_exclusions(struct check_result *results) {
     for (int i = 0; i < check_count; ++i) {
         bool needed = false;
         for (int j = 0; j < check_count && results[i].exclusion; ++j) {
@@ -153,7 +153,7 @@ bool runner_run(const struct runner_options *options, struct check_result *resul
         job_free(&plan.jobs[i]);
     free(plan.needs);
     free(plan.begun);
-    settle_exclusions(results);
+    resolve_exclusions(results);
     return good;
 }
 

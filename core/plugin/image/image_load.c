@@ -432,8 +432,8 @@ static bool is_zero(const unsigned char *bytes, size_t size) {
 
 // Finds a block of zeros in [offset, offset + size), of which at least `least` bytes belong to the
 // range: what a file has where copying was cut short or a disk lost a page. Reads the range once.
-static enum ggml_host_status find_hole(const struct elf *elf, uint64_t offset, uint64_t size,
-                                       size_t least, unsigned char *chunk, bool *out_found) {
+static enum ggml_host_status find_zero_block(const struct elf *elf, uint64_t offset, uint64_t size,
+                                             size_t least, unsigned char *chunk, bool *out_found) {
     const uint64_t end = offset + size;
     *out_found = false;
     while (offset < end) {
@@ -452,13 +452,13 @@ static enum ggml_host_status find_hole(const struct elf *elf, uint64_t offset, u
     return GGML_HOST_OK;
 }
 
-// As find_hole() for a range of addresses; a hole is damage.
-static enum ggml_host_status check_hole(const struct elf *elf, uint64_t address, uint64_t size,
-                                        size_t least, unsigned char *chunk) {
+// As find_zero_block() for a range of addresses; a block of zeros is damage.
+static enum ggml_host_status check_zero_blocks(const struct elf *elf, uint64_t address,
+                                               uint64_t size, size_t least, unsigned char *chunk) {
     uint64_t offset;
     bool found;
     if (size == 0 || !find_offset(elf, address, size, &offset)) return GGML_HOST_OK;
-    const enum ggml_host_status status = find_hole(elf, offset, size, least, chunk, &found);
+    const enum ggml_host_status status = find_zero_block(elf, offset, size, least, chunk, &found);
     if (status != GGML_HOST_OK) return status;
     return found ? damaged(elf, "a page of it is missing") : GGML_HOST_OK;
 }
@@ -595,7 +595,7 @@ static enum ggml_host_status check_sections(const struct elf *elf, unsigned char
         } else if (section->type == SECTION_NO_BYTES) {
             if (!(section->flags & SECTION_THREAD)) status = check_zeros(elf, section, chunk);
         } else if (section->type == SECTION_SYMBOLS || section->flags & SECTION_CODE) {
-            status = check_hole(elf, section->address, section->size, least, chunk);
+            status = check_zero_blocks(elf, section->address, section->size, least, chunk);
         }
     }
     ggml_mem_free(sections);
@@ -623,10 +623,11 @@ static enum ggml_host_status check_contents(const struct elf *elf) {
             check_relocations(elf, v[TAG_PLT], v[TAG_PLT_SIZE], plt_is_rela ? rela : rel, chunk);
     // Linkers leave some relocations empty and some zeros behind the strings, but not as many.
     if (status == GGML_HOST_OK)
-        status = check_hole(elf, v[TAG_RELA], v[TAG_RELA_SIZE], BLOCK / 4, chunk);
-    if (status == GGML_HOST_OK) status = check_hole(elf, v[TAG_PLT], v[TAG_PLT_SIZE], 96, chunk);
+        status = check_zero_blocks(elf, v[TAG_RELA], v[TAG_RELA_SIZE], BLOCK / 4, chunk);
     if (status == GGML_HOST_OK)
-        status = check_hole(elf, v[TAG_STRINGS], v[TAG_STRINGS_SIZE], BLOCK / 2, chunk);
+        status = check_zero_blocks(elf, v[TAG_PLT], v[TAG_PLT_SIZE], 96, chunk);
+    if (status == GGML_HOST_OK)
+        status = check_zero_blocks(elf, v[TAG_STRINGS], v[TAG_STRINGS_SIZE], BLOCK / 2, chunk);
     if (status == GGML_HOST_OK) status = check_sections(elf, chunk);
     ggml_mem_free(chunk);
     return status;

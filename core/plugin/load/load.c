@@ -16,7 +16,7 @@
 #include "plugin/registry/announce.h"
 #include "plugin/registry/registry.h"
 
-static atomic_bool builtins_seen;
+static atomic_bool builtins_loaded;
 static atomic_uint n_changes; // calls that loaded or noted something, for those that look meanwhile
 
 // State of one call.
@@ -385,7 +385,7 @@ static void load_found(struct batch *batch, struct batch *extra) {
     atomic_fetch_add(&n_changes, 1);
     load_extra(batch, extra);
     announce_mark_all();
-    if (!batch->out_of_memory) atomic_store(&builtins_seen, true);
+    if (!batch->out_of_memory) atomic_store(&builtins_loaded, true);
 }
 
 // The lock is taken twice: at first only to refuse calls from inside a plugin's start, then for
@@ -431,13 +431,13 @@ enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) 
 void load_builtins_once(void) {
     struct batch batch = {0};
     struct ggml_saved_error saved;
-    if (atomic_load_explicit(&builtins_seen, memory_order_acquire)) return;
+    if (atomic_load_explicit(&builtins_loaded, memory_order_acquire)) return;
     ggml_error_save(&saved);
     if (registry_lock("load_builtins_once")) {
-        if (!atomic_load(&builtins_seen)) {
+        if (!atomic_load(&builtins_loaded)) {
             add_builtins(&batch);
             load_batch(&batch);
-            atomic_store(&builtins_seen, !batch.out_of_memory);
+            atomic_store(&builtins_loaded, !batch.out_of_memory);
         }
         free_batch(&batch);
         registry_unlock();

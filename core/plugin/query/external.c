@@ -54,18 +54,19 @@ static bool is_large_enough(const char *function, const char *label, ggml_backen
 // NULL with a message if it is unusable.
 static ggml_backend_buffer_t external_take_buffer(struct host_plugin *plugin,
                                                   ggml_backend_dev_t device, const char *function,
-                                                  int32_t status, unsigned long told,
+                                                  int32_t status, unsigned long errors_before,
                                                   ggml_backend_buffer_t buffer, uint64_t bytes) {
     const char *label = device_label(device);
     if (status != GGML_HOST_OK) {
         buffer = NULL;
-        device_failed_to(status, told, "%s: device %s makes no such buffer", function, label);
+        device_failed_to(status, errors_before, "%s: device %s makes no such buffer", function,
+                         label);
     } else if (!device_buffer_usable(function, label, buffer) ||
                !is_large_enough(function, label, buffer, bytes)) {
         buffer = NULL;
     }
     host_live_add(device);
-    device_live_settle(buffer ? &buffer->host : NULL, device);
+    device_live_transfer(buffer ? &buffer->host : NULL, device);
     atomic_fetch_sub(&plugin->live, 1);
     return buffer;
 }
@@ -80,9 +81,9 @@ ggml_backend_buffer_t ggml_backend_dev_alloc_external(ggml_backend_dev_t device,
     }
     struct host_plugin *plugin = plugin_of(device, __func__, &extension);
     if (!plugin) return NULL;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = extension->buffer_new(device, bytes, &buffer);
-    return external_take_buffer(plugin, device, __func__, status, told, buffer, bytes);
+    return external_take_buffer(plugin, device, __func__, status, errors_before, buffer, bytes);
 }
 
 // Whether an exported description is complete.
@@ -108,10 +109,10 @@ enum ggml_host_status ggml_backend_buffer_export(ggml_backend_buffer_t buffer,
     out_memory->fd = -1;
     struct host_plugin *plugin = plugin_of(buffer->buft->device, __func__, &extension);
     if (!plugin) return ggml_last_status();
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = extension->buffer_export(buffer, (uint32_t)type, out_memory);
     const char *label = device_label(buffer->buft->device);
-    enum ggml_host_status answer = device_answer(status, told, __func__, label);
+    enum ggml_host_status answer = device_check_status(status, errors_before, __func__, label);
     if (answer == GGML_HOST_OK && !names_memory(out_memory, type))
         answer =
             ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: what %s exports is no memory", __func__, label);
@@ -132,7 +133,8 @@ ggml_backend_buffer_t ggml_backend_dev_import_external(ggml_backend_dev_t device
     }
     struct host_plugin *plugin = plugin_of(device, __func__, &extension);
     if (!plugin) return NULL;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status = extension->buffer_import(device, memory, &buffer);
-    return external_take_buffer(plugin, device, __func__, status, told, buffer, memory->bytes);
+    return external_take_buffer(plugin, device, __func__, status, errors_before, buffer,
+                                memory->bytes);
 }
