@@ -61,7 +61,7 @@ struct gvk_features recorded_features(const char *name) {
         char reason[GVK_MAX_REASON];
         if (strcmp(recorded_devices[i].name, name) != 0) continue;
         recorded_probe(&recorded_devices[i], &probe);
-        gvk_probe_judge(&probe, &features, reason);
+        gvk_probe_check(&probe, &features, reason);
     }
     return features;
 }

@@ -16,7 +16,7 @@ static void test_which_devices_are_offered(void **state) {
         struct gvk_features features;
         char reason[GVK_MAX_REASON], id[64], description[1024];
         recorded_probe(r, &probe);
-        const bool usable = gvk_probe_judge(&probe, &features, reason);
+        const bool usable = gvk_probe_check(&probe, &features, reason);
         if (usable != r->usable) fail_msg("%s: %s", r->name, reason);
         if (!usable && !strstr(reason, r->reason)) fail_msg("%s: %s", r->name, reason);
         if (!usable) continue;
@@ -79,7 +79,7 @@ static void test_what_is_claimed_is_planned(void **state) {
         struct gvk_plan plan;
         struct ggml_context *ctx = ggml_init(params);
         recorded_probe(&recorded_devices[i], &probe);
-        assert_true(gvk_probe_judge(&probe, &features, reason));
+        assert_true(gvk_probe_check(&probe, &features, reason));
         struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, 1 << 14, 1 << 9);
         struct ggml_tensor *y = ggml_abs(ctx, x);
         assert_true(gvk_supports_op(&features, y));

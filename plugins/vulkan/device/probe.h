@@ -43,7 +43,7 @@ enum { GVK_MAX_REASON = 128 };
 // Asks the driver. False: it did not answer. [any-thread]
 bool gvk_probe_read(VkPhysicalDevice device, struct gvk_probe *out_probe);
 // Whether the device can be used. If so, fills the features, else the reason.
-bool gvk_probe_judge(const struct gvk_probe *probe, struct gvk_features *out_features,
+bool gvk_probe_check(const struct gvk_probe *probe, struct gvk_features *out_features,
                      char out_reason[GVK_MAX_REASON]);
 // What the host takes the device for. A driver that computes on the CPU is an accelerator, so that
 // no program takes it for the best device.

@@ -38,7 +38,7 @@ static int read_candidates(struct candidate *candidates) {
         struct candidate *c = &candidates[n];
         c->physical = physical[i];
         const bool answers = gvk_probe_read(physical[i], &c->probe);
-        if (answers && gvk_probe_judge(&c->probe, &c->features, reason)) {
+        if (answers && gvk_probe_check(&c->probe, &c->features, reason)) {
             ++n;
         } else {
             GGML_LOG_INFO("vulkan: device '%s' can't be used: %s\n", c->probe.properties.deviceName,

@@ -22,7 +22,7 @@ static const char *reason_against(const struct gvk_probe *probe) {
 
 // Whether the device can run the plugin's shaders, and which optional features they may use;
 // otherwise the reason why not.
-bool gvk_probe_judge(const struct gvk_probe *probe, struct gvk_features *out_features,
+bool gvk_probe_check(const struct gvk_probe *probe, struct gvk_features *out_features,
                      char out_reason[GVK_MAX_REASON]) {
     const VkPhysicalDeviceLimits *limits = &probe->properties.limits;
     const char *reason = reason_against(probe);
