@@ -16,12 +16,15 @@
 struct mtl_api mtl_api;
 mtl_selector mtl_selectors[MTL_MESSAGE_COUNT];
 
+// By memcpy(): ISO C has no conversion between data and function pointers.
 static bool find(void *library, const char *name, void *out_function) {
     void *found = dlsym(library, name);
     memcpy(out_function, &found, sizeof(found));
     return found != NULL;
 }
 
+// Opens Objective-C's runtime and Metal, so that the plugin links neither and loads on a Mac
+// without Metal. The selectors of all messages are registered once. false with NO_DEVICE.
 bool mtl_start(void) {
     static const char *const names[] = {
 #define MTL_GET(result, name, selector) selector,

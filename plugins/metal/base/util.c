@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 
+// Passes the error to the hosts and returns the status.
 enum ggml_host_status metal_fail(enum ggml_host_status status, const char *format, ...) {
     va_list args;
     va_start(args, format);

@@ -7,6 +7,8 @@
 
 enum { WARP = 32 };
 
+// Called before every use of the device: Metal's objects are unusable in the child of a fork, and
+// after a loss.
 enum ggml_host_status metal_context_check(const struct metal_context *context) {
     if (!metal_in_owner())
         return metal_fail(GGML_HOST_FAILED,
@@ -22,6 +24,7 @@ static const char *text_of(mtl_id error) {
     return text ? text : "no reason is given";
 }
 
+// Status for a code of Metal's command buffer errors.
 static enum ggml_host_status status_of(mtl_number code) {
     switch (code) {
     case MTL_ERROR_OUT_OF_MEMORY: return GGML_HOST_OUT_OF_MEMORY;
@@ -31,8 +34,11 @@ static enum ggml_host_status status_of(mtl_number code) {
     }
 }
 
+// Waits on the host, and stores the first failure of the commands. A removed device marks the
+// context as lost, for all its streams.
 void metal_commands_wait(struct metal_context *context, mtl_id commands,
                          struct metal_failure *failure) {
+    // Objects that Metal returns without ownership are released when the pool ends.
     void *pool = mtl_api.pool_push();
     mtl_wait_until_completed(commands);
     if (mtl_status(commands) != MTL_STATUS_COMPLETED) {
@@ -69,6 +75,8 @@ static enum ggml_host_status make_pipeline(struct metal_context *context, mtl_id
     return GGML_HOST_OK;
 }
 
+// Compiles the kernels' source and makes a pipeline of each kernel. Fast math is off: it would
+// assume that there are no infinities and NaN.
 static enum ggml_host_status load(struct metal_context *context) {
     mtl_id error = NULL;
     const mtl_id text = mtl_string(mtl_api.get_class("NSString"), metal_source());
@@ -90,6 +98,7 @@ static enum ggml_host_status load(struct metal_context *context) {
     return status;
 }
 
+// The device's pipelines, shared by its streams. NULL with a message.
 struct metal_context *metal_context_new(mtl_id device) {
     struct metal_context *context = ggml_aligned_malloc(sizeof(*context));
     if (!context) return NULL;
@@ -107,6 +116,7 @@ struct metal_context *metal_context_new(mtl_id device) {
     return NULL;
 }
 
+// Nothing of Metal is released in the child of a fork.
 void metal_context_free(struct metal_context *context) {
     if (!context) return;
     for (int i = 0; i < SIMT_KERNEL_COUNT && metal_in_owner(); ++i)

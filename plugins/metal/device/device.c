@@ -14,6 +14,7 @@ struct metal_device *metal_device_of(ggml_backend_dev_t device) {
     return device && device->table->get_name == device_name ? device->context : NULL;
 }
 
+// Made on first use, since compiling takes long: listing devices must not wait for it.
 struct metal_context *metal_device_context(struct metal_device *device) {
     pthread_mutex_lock(&device->mutex);
     if (!device->context) device->context = metal_context_new(device->handle);
@@ -34,11 +35,13 @@ static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *o
     *out_free = device->memory - MIN(used, device->memory);
 }
 
+// Devices that share the host's memory count as integrated.
 static enum ggml_backend_dev_type device_type(ggml_backend_dev_t handle) {
     const struct metal_device *device = handle->context;
     return device->unified ? GGML_BACKEND_DEVICE_TYPE_IGPU : GGML_BACKEND_DEVICE_TYPE_GPU;
 }
 
+// Memory is shared and events are Metal's; buffers from host pointers aren't offered.
 static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_props *props) {
     const struct metal_device *device = handle->context;
     props->name = device->name;
@@ -59,6 +62,7 @@ static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) 
     return &((struct metal_device *)device->context)->buft;
 }
 
+// The kernels are those of plugins/gpu: their choice knows the supported operations.
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *node) {
     (void)device;
     return simt_supports_op(node);

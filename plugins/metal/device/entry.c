@@ -6,6 +6,7 @@ static const struct ggml_backend_feature *device_info(ggml_backend_dev_t device)
     return metal_device_of(device)->details;
 }
 
+// The extensions of the contract that this plugin has.
 static const void *extension(const char *id, uint32_t min_revision) {
     static const struct ggml_extension_device_info info = {
         .size = sizeof(info), .revision = GGML_EXTENSION_DEVICE_INFO_REVISION, .info = device_info};

@@ -14,6 +14,7 @@ static int n_devices;
 static struct ggml_backend_reg reg_object;
 static pid_t owner;
 
+// Whether this is the process that started Metal, and not a child of it.
 bool metal_in_owner(void) {
     return getpid() == owner;
 }
@@ -21,6 +22,7 @@ bool metal_in_owner(void) {
 static void add_detail(struct metal_device *device, const char *key, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(3, 4);
 
+// Formats a value into the device's own text: details have to live as long as the device.
 static void add_detail(struct metal_device *device, const char *key, const char *format, ...) {
     va_list args;
     char *text = device->texts[device->n_details];
@@ -30,6 +32,7 @@ static void add_detail(struct metal_device *device, const char *key, const char 
     device->details[device->n_details++] = (struct ggml_backend_feature){key, text};
 }
 
+// The newest family of Apple's GPUs is listed, which includes the older ones.
 static void fill_details(struct metal_device *device) {
     add_detail(device, "driver", "metal");
     for (int family = MTL_FAMILY_APPLE_9; family >= MTL_FAMILY_APPLE_1; --family) {
@@ -69,6 +72,8 @@ static bool init_device(struct metal_device *device, mtl_id handle) {
     return true;
 }
 
+// All devices or, where the list is empty, the default one. init_device() takes ownership of the
+// handle.
 static void find_devices(void) {
     const mtl_id all = mtl_api.all_devices ? mtl_api.all_devices() : NULL;
     const mtl_word n = mtl_count(all);
@@ -79,6 +84,7 @@ static void find_devices(void) {
     if (device) n_devices += init_device(&devices[n_devices], device);
 }
 
+// false with NO_DEVICE if no device has Metal 3.
 static bool make_devices(void) {
     devices = ggml_aligned_malloc(MAX_DEVICES * sizeof(*devices));
     if (!devices) return false;
@@ -116,12 +122,14 @@ static const struct ggml_backend_table reg_table = {
 
 static struct ggml_backend_reg reg_object = {.table = &reg_table};
 
+// A second host of the same process gets the same registry entry.
 ggml_backend_reg_t metal_reg_start(void) {
     if (devices) return &reg_object; // for another host
     owner = getpid();
     return mtl_start() && make_devices() ? &reg_object : NULL;
 }
 
+// After the last host: streams and buffers are gone by then.
 void metal_reg_stop(void) {
     for (int i = 0; i < n_devices; ++i) {
         metal_context_free(devices[i].context);

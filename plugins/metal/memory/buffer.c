@@ -18,15 +18,18 @@ static void buffer_release(struct metal_buffer *buffer) {
     ggml_aligned_free(buffer, sizeof(*buffer));
 }
 
+// Waits until no stream uses the memory.
 static void buffer_free(ggml_backend_buffer_t handle) {
     buffer_release(handle->context);
     ggml_sdk_buffer_free(handle);
 }
 
+// The GPU's address, which is never dereferenced on the host.
 static void *buffer_base(ggml_backend_buffer_t handle) {
     return (void *)(uintptr_t)((struct metal_buffer *)handle->context)->address;
 }
 
+// NULL for tensors in other memory, recognised by the buffer's entry.
 struct metal_buffer *metal_buffer_of(const struct ggml_tensor *tensor) {
     const ggml_backend_buffer_t owner = gpu_buffer_of(tensor);
     return owner && owner->table->free == buffer_free ? owner->context : NULL;
@@ -38,6 +41,7 @@ static char *seen(const struct metal_buffer *buffer, const struct ggml_tensor *t
     return buffer->contents + ((uint64_t)(uintptr_t)tensor->data - buffer->address) + offset;
 }
 
+// Shared memory: the host writes it directly.
 static int32_t buffer_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
                              uint8_t value, size_t offset, size_t size) {
     const struct metal_buffer *buffer = handle->context;
@@ -92,6 +96,7 @@ static const struct ggml_buffer_table buffer_table = {
 
 // --- types ---------------------------------------------------------------------------------------
 
+// Storage is shared between host and GPU. The address is available since Metal 3.
 static enum ggml_host_status allocate(struct metal_buffer *buffer) {
     const enum ggml_host_status status = metal_context_check(buffer->context);
     if (status != GGML_HOST_OK) return status;
@@ -109,6 +114,7 @@ static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
     return ((struct metal_device *)buft->context)->max_buffer;
 }
 
+// Limits are checked before Metal is called, for a message that says what is wrong.
 static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
     struct metal_context *context = metal_device_context(buft->context);

@@ -16,6 +16,8 @@ struct encoding {
     mtl_id used[MAX_USED]; // that the encoder was told of
 };
 
+// A command buffer with an encoder; ended after NODES_PER_COMMIT nodes, so that the GPU starts
+// before the graph is encoded.
 static enum ggml_host_status begin(struct encoding *e) {
     e->n_nodes = e->n_used = 0;
     e->commands = metal_stream_begin(e->stream);
@@ -45,6 +47,8 @@ static void use(struct encoding *e, mtl_id buffer) {
     if (e->n_used < MAX_USED) e->used[e->n_used++] = buffer;
 }
 
+// Metal has to know every buffer that a kernel reaches by an address. false for memory of another
+// device.
 static bool use_operand(struct encoding *e, const struct ggml_tensor *tensor) {
     const struct metal_buffer *buffer = metal_buffer_of(tensor);
     if (!buffer || buffer->context != e->stream->context) return false;
@@ -59,6 +63,8 @@ static bool use_operands(struct encoding *e, const struct ggml_tensor *node) {
     return here;
 }
 
+// Encodes one node: pipeline, parameters by value, grid. A node with an empty grid has nothing to
+// compute.
 static enum ggml_host_status encode(struct encoding *e, const struct ggml_tensor *node) {
     struct simt_work work;
     if (!simt_kernel_prepare(&work, node))
@@ -83,6 +89,8 @@ static enum ggml_host_status encode(struct encoding *e, const struct ggml_tensor
     return GGML_HOST_OK;
 }
 
+// Encodes and commits the graph, and returns without waiting. After a failure
+// nothing more is committed.
 int32_t metal_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct encoding e = {.stream = backend->context};
     enum ggml_host_status status = metal_context_check(e.stream->context);

@@ -22,6 +22,8 @@ static void event_free(ggml_backend_event_t handle) {
     ggml_aligned_free(event, sizeof(*event));
 }
 
+// Waits for the commands that the event was recorded in; an event that was never recorded is
+// reached.
 static int32_t event_synchronize(ggml_backend_event_t handle) {
     struct metal_event *event = handle->context;
     struct metal_failure failure = {.status = GGML_HOST_OK};
@@ -38,6 +40,7 @@ static const struct ggml_event_table event_table = {
     .synchronize = event_synchronize,
 };
 
+// Signals between streams on the GPU; the host waits for the command buffer instead.
 int32_t metal_event_new(struct metal_device *device, ggml_backend_event_t *out_event) {
     struct metal_context *context = metal_device_context(device);
     if (!context) return GGML_HOST_FAILED;
@@ -58,6 +61,7 @@ int32_t metal_event_new(struct metal_device *device, ggml_backend_event_t *out_e
     return GGML_HOST_OK;
 }
 
+// The stream signals the next value when everything queued before is done.
 int32_t metal_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
     struct metal_stream *stream = backend->context;
     struct metal_event *event = handle->context;

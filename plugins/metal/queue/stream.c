@@ -10,6 +10,7 @@ static const char *stream_name(ggml_backend_t backend) {
     return ((struct metal_stream *)backend->context)->device->name;
 }
 
+// Retained: the caller releases it after committing.
 mtl_id metal_stream_begin(struct metal_stream *stream) {
     const mtl_id commands = mtl_command_buffer(stream->queue);
     if (!commands) metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command buffer");
@@ -33,6 +34,7 @@ static void wait_for_oldest(struct metal_stream *stream) {
     mtl_release(commands);
 }
 
+// Waits for the oldest commands if too many are pending, which bounds the memory of queued work.
 void metal_stream_commit(struct metal_stream *stream, mtl_id commands) {
     if (stream->n_pending == METAL_MAX_PENDING) wait_for_oldest(stream);
     mtl_commit(commands);
@@ -51,11 +53,13 @@ void metal_streams_wait(struct metal_context *context) {
     pthread_mutex_unlock(&context->mutex);
 }
 
+// O(pending): command buffers of a queue finish in order.
 static void drain(struct metal_stream *stream) {
     while (stream->n_pending > 0)
         wait_for_oldest(stream);
 }
 
+// Returns and clears the first failure since the last call.
 static int32_t stream_synchronize(ggml_backend_t backend) {
     struct metal_stream *stream = backend->context;
     if (!metal_in_owner()) return metal_context_check(stream->context);
@@ -66,6 +70,7 @@ static int32_t stream_synchronize(ggml_backend_t backend) {
     return metal_fail(status, "metal: queued work failed: %s", stream->failure.text);
 }
 
+// The context lists its streams, so that freeing a buffer can wait for all of them.
 static void link_stream(struct metal_stream *stream) {
     pthread_mutex_lock(&stream->context->mutex);
     stream->next = stream->context->streams;
@@ -82,6 +87,7 @@ static void unlink_stream(struct metal_stream *stream) {
     pthread_mutex_unlock(&stream->context->mutex);
 }
 
+// Nothing is waited for in the child of a fork: the work is the parent's.
 static void stream_free(ggml_backend_t backend) {
     struct metal_stream *stream = backend->context;
     unlink_stream(stream);
@@ -105,6 +111,7 @@ static const struct ggml_stream_table stream_table = {
     .event_wait = metal_event_wait,
 };
 
+// A queue of the device. FAILED or OUT_OF_MEMORY with a message.
 int32_t metal_stream_new(struct metal_device *device, ggml_backend_t *out_stream) {
     struct metal_context *context = metal_device_context(device);
     if (!context) return GGML_HOST_FAILED;
