@@ -9,16 +9,19 @@ void free_list_begin(struct free_list *list, size_t occupied) {
     list->n_ranges = 0;
 }
 
+// Bytes of a range, never 0.
 static size_t size_of(const struct free_range *range) {
     return range->end - range->begin;
 }
 
+// O(ranges), as the array stays sorted.
 static void remove_range(struct free_list *list, int32_t i) {
     --list->n_ranges;
     memmove(&list->ranges[i], &list->ranges[i + 1],
             (size_t)(list->n_ranges - i) * sizeof(list->ranges[0]));
 }
 
+// There must be room.
 static void insert_range(struct free_list *list, int32_t i, size_t begin, size_t end) {
     memmove(&list->ranges[i + 1], &list->ranges[i],
             (size_t)(list->n_ranges - i) * sizeof(list->ranges[0]));
@@ -46,6 +49,7 @@ static size_t extend(struct free_list *list, size_t size, size_t limit) {
     return offset;
 }
 
+// Blocks without bytes take nothing.
 size_t free_list_take(struct free_list *list, size_t size, bool bottom, size_t limit) {
     if (size == 0) return 0;
     const int32_t i = find_fit(list, size, bottom);
@@ -70,6 +74,7 @@ static int32_t find_smallest(const struct free_list *list) {
     return smallest;
 }
 
+// Searched from the top, where most blocks come and go, and merged with its neighbours.
 void free_list_release(struct free_list *list, size_t offset, size_t size) {
     const size_t end = offset + size;
     int32_t i = list->n_ranges; // the range above

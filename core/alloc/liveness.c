@@ -4,14 +4,17 @@
 
 #include <string.h>
 
+// Node that is computed at a step.
 static inline int32_t node_at(const struct liveness *liveness, int32_t step) {
     return liveness->order ? liveness->order[step] : step;
 }
 
+// Entry of a node.
 static inline int32_t entry_of(const struct liveness *liveness, int32_t node) {
     return liveness->entries ? liveness->entries[node] : node;
 }
 
+// Root of an entry, from the structs of the caller: both callers have it there anyway.
 static inline int32_t root_of(const struct liveness *liveness, int32_t entry) {
     const char *owner = (const char *)liveness->owners +
                         (size_t)(uint32_t)entry * liveness->owner_stride + liveness->owner_offset;
@@ -93,6 +96,7 @@ static int32_t find_source(const struct liveness *liveness, int32_t node, int32_
     return -1;
 }
 
+// From the end, so that the last use of a node is final when its memory is given to another.
 void liveness_find_takeovers(struct liveness *liveness) {
     for (int32_t k = liveness->n_inplace_steps - 1; k >= 0; --k) {
         const int32_t node = node_at(liveness, liveness->inplace_steps[k]);

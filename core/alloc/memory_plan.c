@@ -20,6 +20,7 @@ static size_t add_saturated(size_t a, size_t b) {
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
+// Saturates, as sizes may come from an application.
 size_t memory_chunks_total(const struct memory_chunks *chunks) {
     size_t total = 0;
     for (int32_t i = 0; i < chunks->count; ++i) {
@@ -28,6 +29,7 @@ size_t memory_chunks_total(const struct memory_chunks *chunks) {
     return total;
 }
 
+// Doubles the room of both arrays. A failure leaves the list as it was, but for room.
 bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_limit) {
     if (chunks->count == chunks->capacity) {
         const int32_t capacity = chunks->capacity > 0 ? 2 * chunks->capacity : 4;
@@ -45,6 +47,7 @@ bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_l
     return true;
 }
 
+// Chunks grow to the largest end of a block.
 void memory_block_place(struct memory_block *block, struct memory_chunks *chunks, int32_t chunk,
                         size_t offset) {
     block->chunk = chunk;
@@ -153,6 +156,7 @@ static bool plan_in_chunks(struct memory_block *blocks, int32_t n, size_t chunk_
     return good;
 }
 
+// A limit of half the address space keeps sums of offsets and sizes from overflowing.
 bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit, size_t at_hand,
                  struct memory_chunks *out_chunks) {
     struct memory_timeline timeline;

@@ -52,6 +52,7 @@ static bool has_addresses(const struct memory_chunks *chunks) {
     return false;
 }
 
+// Pools are independent: their blocks never share memory.
 static bool plan_pools(const struct sorted_blocks *sorted, const struct gallocr_pool *pools,
                        int n_pools, bool for_use, struct memory_chunks *out_chunks) {
     for (int p = 0; p < n_pools; ++p) {
@@ -66,6 +67,7 @@ static bool plan_pools(const struct sorted_blocks *sorted, const struct gallocr_
     return true;
 }
 
+// Blocks exist only while they are planned; entries get what was found for theirs.
 bool live_offsets_plan(const struct live_entries *entries, const struct gallocr_pool *pools,
                        int n_pools, bool for_use, struct live_offset *offsets,
                        struct memory_chunks *out_chunks) {

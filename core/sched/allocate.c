@@ -44,6 +44,7 @@ static bool collect_slots(struct ggml_backend_sched *sched, bool *out_same) {
     return true;
 }
 
+// Takes the places of pipeline copies back, after a failure.
 static void clear_slots(const struct sched_slots *slots) {
     for (int i = 0; i < slots->leafs.n_leafs; ++i) {
         slots->leafs.leafs[i]->buffer = NULL;
@@ -51,6 +52,7 @@ static void clear_slots(const struct sched_slots *slots) {
     }
 }
 
+// Plans and makes the buffers of pipeline copies; false with a message.
 static bool reserve_slots(struct sched_slots *slots) {
     slots->n_planned = -1;
     if (!ggml_gallocr_reserve_n(slots->galloc, &slots->leafs, NULL, slots->streams)) return false;
@@ -120,6 +122,7 @@ static bool grow_buffers(struct ggml_backend_sched *sched) {
     return true;
 }
 
+// Pipeline copies, live ranges, plan, buffers, addresses. Stops at the first that fails.
 static bool allocate(struct ggml_backend_sched *sched) {
     if (!allocate_slots(sched) || !plan(sched, true)) return false;
     tell_realloc(sched);
@@ -128,6 +131,7 @@ static bool allocate(struct ggml_backend_sched *sched) {
                       &sched->copies);
 }
 
+// Marks the graph as bound first, so that a restore after a failure clears what was bound.
 bool sched_allocate(struct ggml_backend_sched *sched) {
     const unsigned long told = ggml_fail_count();
     sched->bound = true;
@@ -144,6 +148,7 @@ bool sched_allocate(struct ggml_backend_sched *sched) {
     return false;
 }
 
+// Waits first: buffers that are too small are freed, which queued work may still use.
 bool sched_reserve_buffers(struct ggml_backend_sched *sched) {
     bool same;
     sched_wait_all(sched);
@@ -160,6 +165,7 @@ static void add_planned(const struct ggml_backend_sched *sched, size_t *sizes) {
     }
 }
 
+// Allocates nothing. The sizes of pipeline copies are those of their own allocator.
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes) {
     const unsigned long told = ggml_fail_count();
     struct sched_slots *slots = &sched->slots;

@@ -8,11 +8,13 @@
 // Kernels may read a little past the last expert that was copied: what they find must be numbers.
 enum { TAIL_BYTES = 512 };
 
+// Only weights in host memory are read in parts; a weight of experts has three extents.
 bool sched_is_expert_copy(const struct ggml_backend_sched *sched, const struct sched_copy *copy) {
     return copy->expert_ids >= 0 && sched_is_host_weight(&sched->graph, copy) &&
            sched->graph.values[copy->value].tensor->ne[3] == 1;
 }
 
+// Clears one flag per expert; false when memory runs out.
 static bool make_room(struct sched_experts *known, int64_t count) {
     if (count > known->used_capacity) {
         uint8_t *used = ggml_mem_realloc(known->used, (size_t)count);
@@ -25,6 +27,7 @@ static bool make_room(struct sched_experts *known, int64_t count) {
     return true;
 }
 
+// Sets the flag of each expert that the ids name; false with a message if there is no such expert.
 static bool mark(const struct ggml_backend_sched *sched, const struct ggml_tensor *ids,
                  const char *data, struct sched_experts *known) {
     for (int64_t i = 0; i < ids->ne[0] * ids->ne[1]; ++i) {
@@ -42,6 +45,8 @@ static bool mark(const struct ggml_backend_sched *sched, const struct ggml_tenso
     return true;
 }
 
+// Reads the ids back to the host, unless those of the last copy are the same: layers of experts
+// have several weights with the same ids.
 static bool read_ids(struct ggml_backend_sched *sched, int32_t value, int64_t count,
                      struct sched_experts *known) {
     if (known->ids == value && known->count == count) return true;
@@ -66,6 +71,7 @@ static bool read_ids(struct ggml_backend_sched *sched, int32_t value, int64_t co
     return done;
 }
 
+// Copies runs of neighbouring experts at once. O(experts + ids).
 bool sched_copy_experts(struct ggml_backend_sched *sched, int32_t copy,
                         struct sched_experts *known) {
     const struct sched_copy *input = &sched->partition.copies[copy];

@@ -3,6 +3,7 @@
 #include "base/env.h"
 #include "sched/sched.h"
 
+// One line per split, and one per copy that it makes.
 static void log_split(const struct ggml_backend_sched *sched, int32_t number) {
     const struct sched_split *split = &sched->partition.splits[number];
     GGML_LOG_DEBUG("split %d: %s, nodes %d to %d, %d inputs\n", (int)number,
@@ -18,6 +19,7 @@ static void log_split(const struct ggml_backend_sched *sched, int32_t number) {
     }
 }
 
+// One line per node, with the reason for its place, and one per source.
 static void log_node(const struct ggml_backend_sched *sched, int32_t node) {
     const struct sched_value *value = &sched->graph.values[node];
     GGML_LOG_DEBUG("node %d: %s %s (%zu bytes)%s on %s: %s\n", (int)node,
@@ -32,6 +34,7 @@ static void log_node(const struct ggml_backend_sched *sched, int32_t node) {
     }
 }
 
+// The level is read for each graph, so that it can be changed while a program runs.
 void sched_log(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     const char *level = ggml_env(GGML_ENV_GGML_SCHED_DEBUG);
     if (!level || strcmp(level, "0") == 0) return;

@@ -32,15 +32,18 @@ static bool make_fresh(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
     return false;
 }
 
+// Used by calls that split a graph on their own: reserving, measuring, reports.
 bool sched_split_fresh(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
     return make_fresh(sched, graph) && sched_split(sched, graph);
 }
 
+// Pins hold until the next reset, as the tensors may be freed then.
 static void forget_pins(ggml_backend_sched_t sched) {
     sched->setup.n_pins = 0;
     tensor_index_clear(&sched->setup.pin_ids, 1);
 }
 
+// The results of the passes stay: the next graph may repeat this one.
 void ggml_backend_sched_reset(ggml_backend_sched_t sched) {
     THREAD_GUARD_VOID(sched);
     if (!sched) {
@@ -63,6 +66,7 @@ void ggml_backend_sched_synchronize(ggml_backend_sched_t sched) {
     if (sched->state != SCHED_ALLOCATED) sched->next_copy = 0;
 }
 
+// Splits and plans, and puts the graph back as it was.
 void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgraph *measure_graph,
                                      size_t *sizes) {
     THREAD_GUARD_VOID(sched);
@@ -79,6 +83,7 @@ void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgr
     ggml_backend_sched_reset(sched);
 }
 
+// The same, and makes the buffers as large as planned.
 bool ggml_backend_sched_reserve(ggml_backend_sched_t sched, struct ggml_cgraph *measure_graph) {
     THREAD_GUARD(sched, false);
     if (!enter(sched, measure_graph, __func__)) return false;
@@ -92,6 +97,7 @@ bool ggml_backend_sched_reserve(ggml_backend_sched_t sched, struct ggml_cgraph *
     return done;
 }
 
+// Has no result to return: a failure is recorded in the graph, which later calls then refuse.
 void ggml_backend_sched_split_graph(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
     THREAD_GUARD_VOID(sched);
     if (!enter(sched, graph, __func__)) return;
@@ -101,6 +107,7 @@ void ggml_backend_sched_split_graph(ggml_backend_sched_t sched, struct ggml_cgra
     if (!graph->error) graph->error = "the scheduler could not split the graph";
 }
 
+// Three ways, the shortest first: unchanged, like the last one, and all passes.
 bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
     THREAD_GUARD(sched, false);
     if (!enter(sched, graph, __func__)) return false;
@@ -130,6 +137,7 @@ bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgra
     return true;
 }
 
+// Allocates the graph unless that was done.
 enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t sched,
                                                         struct ggml_cgraph *graph) {
     THREAD_GUARD(sched, GGML_STATUS_FAILED);
@@ -148,6 +156,7 @@ enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t sch
     return sched_run(sched, graph);
 }
 
+// What fails while waiting is known by the count of failures only.
 enum ggml_status ggml_backend_sched_graph_compute(ggml_backend_sched_t sched,
                                                   struct ggml_cgraph *graph) {
     THREAD_GUARD(sched, GGML_STATUS_FAILED);

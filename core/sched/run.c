@@ -15,6 +15,7 @@ struct sched_run {
     int32_t *last_in_pool; // by pool: stream of the last split that ran there, or -1
 };
 
+// Event of the stream for the copy that is used now; NULL: the host has to wait.
 static ggml_backend_event_t event_of(const struct ggml_backend_sched *sched, int32_t backend) {
     return sched->setup.streams[backend].events[sched->cur_copy];
 }

@@ -8,6 +8,8 @@
 #include "base/thread_guard.h"
 #include "sched/sched.h"
 
+// --- callbacks; NULL takes one back
+
 void ggml_backend_sched_set_copy_callback(ggml_backend_sched_t sched,
                                           ggml_backend_sched_copy_callback callback,
                                           void *user_data) {
@@ -56,6 +58,7 @@ static bool store_pin(struct ggml_backend_sched *sched, struct ggml_tensor *node
     return true;
 }
 
+// The pin holds until the next reset, for whichever graph has the node.
 void ggml_backend_sched_set_tensor_backend(ggml_backend_sched_t sched, struct ggml_tensor *node,
                                            ggml_backend_t backend) {
     THREAD_GUARD_VOID(sched);
@@ -68,6 +71,8 @@ void ggml_backend_sched_set_tensor_backend(ggml_backend_sched_t sched, struct gg
 
 // --- streams that nodes may be placed on
 
+// No stream at all means that all are allowed. The last graph may not be repeated under other
+// rules.
 enum ggml_host_status ggml_sched_set_allowed(ggml_backend_sched_t sched,
                                              const ggml_backend_t *allowed, size_t n_allowed) {
     THREAD_GUARD(sched, GGML_HOST_BUSY);
@@ -93,6 +98,7 @@ enum ggml_host_status ggml_sched_set_allowed(ggml_backend_sched_t sched,
 
 // --- figures of devices
 
+// Rates must be positive, times and rates by type not negative, and all of them finite.
 static bool is_sane(const struct ggml_device_figures *figures) {
     const double rates[] = {figures->flops, figures->bytes_per_second};
     const double others[] = {figures->launch_seconds, figures->link_bytes_per_second,
@@ -110,6 +116,7 @@ static bool is_sane(const struct ggml_device_figures *figures) {
     return sane;
 }
 
+// The caller's figures, as far as its version of the struct has them, or those of the device.
 static enum ggml_host_status take_figures(const struct ggml_backend_sched *sched, size_t b,
                                           const struct ggml_device_figures *given,
                                           struct ggml_device_figures *out_figures) {
@@ -128,6 +135,7 @@ static enum ggml_host_status take_figures(const struct ggml_backend_sched *sched
                      b);
 }
 
+// All or nothing: the figures change when those of all streams are sane.
 enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
                                            const struct ggml_device_figures *const *figures) {
     THREAD_GUARD(sched, GGML_HOST_BUSY);

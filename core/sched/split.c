@@ -3,16 +3,19 @@
 #include "sched/cost/cost.h"
 #include "sched/sched.h"
 
+// The new number tells the graph from others at the same address.
 void sched_set_last_graph(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->source = graph;
     sched->source_uid = graph->uid = ggml_graph_next_uid();
     sched_log(sched, graph);
 }
 
+// Addresses alone say nothing: a freed graph may have been followed by another there.
 bool sched_is_last_graph(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     return sched->source == graph && graph->uid != 0 && graph->uid == sched->source_uid;
 }
 
+// By rules, then by cost if there are figures. What is not allowed is an error, not a choice.
 static bool place(struct ggml_backend_sched *sched) {
     const struct sched_setup *setup = &sched->setup;
     return sched_place(setup, &sched->graph, &sched->placement) &&
@@ -31,6 +34,7 @@ static bool make_copies(struct ggml_backend_sched *sched, struct tensor_pool *po
     return true;
 }
 
+// Each pass returns false after the error was set; what those before it did is taken back.
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     const struct sched_setup *setup = &sched->setup;
     sched->bound = sched->cache.valid = false;
@@ -50,6 +54,7 @@ bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     return false;
 }
 
+// In the opposite order of the passes: addresses, order and sources of nodes.
 void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched_read_originals(&sched->graph, &sched->partition);
     if (sched->bound) sched_unbind(&sched->graph, &sched->partition, &sched->copies);
@@ -61,6 +66,7 @@ void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) 
     sched->source_uid = graph->uid = 0;
 }
 
+// Copies are few, and only questions of the application get that far: they are searched one by one.
 int32_t sched_find_value(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
     if (sched->source_uid == 0) return -1;
     const int32_t number = sched_graph_find(&sched->graph, tensor);

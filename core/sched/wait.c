@@ -3,6 +3,7 @@
 #include "sched/report/profile.h"
 #include "sched/sched.h"
 
+// Nothing to do for a stream that was given no work since it was waited for last.
 void sched_wait(struct ggml_backend_sched *sched, int32_t backend) {
     struct sched_queue *queue = &sched->queues[backend];
     if (!queue->busy) return;
@@ -14,6 +15,7 @@ void sched_wait(struct ggml_backend_sched *sched, int32_t backend) {
     queue->done_run = sched->run;
 }
 
+// Waits for one event of a stream, whose later work may go on.
 void sched_wait_event(struct ggml_backend_sched *sched, int32_t backend,
                       ggml_backend_event_t event) {
     const uint64_t begin = sched_profile_clock(sched);
@@ -29,6 +31,7 @@ void sched_wait_all(struct ggml_backend_sched *sched) {
     }
 }
 
+// Waits until the stream has finished a run: by its event if it has some, else for all its work.
 static void wait_for_run(struct ggml_backend_sched *sched, int32_t backend, uint64_t run) {
     struct sched_queue *queue = &sched->queues[backend];
     if (queue->done_run >= run) return;
@@ -41,6 +44,8 @@ static void wait_for_run(struct ggml_backend_sched *sched, int32_t backend, uint
     }
 }
 
+// Without a pipeline two frames alternate: streams may look at the last graph while the next is
+// split.
 struct tensor_pool *sched_next_frame(struct ggml_backend_sched *sched) {
     sched->cur_frame = sched->setup.pipeline_depth > 1 ? sched->cur_copy : !sched->cur_frame;
     for (int b = 0; b < sched->setup.n_streams; ++b) {

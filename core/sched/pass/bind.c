@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "ggml-backend.h"
 
+// What is bound, and by which plan.
 struct binder {
     const struct sched_setup *setup;
     const struct sched_graph *graph;
@@ -85,6 +86,7 @@ static bool bind_copies(const struct binder *binder, const struct sched_partitio
     return true;
 }
 
+// Copies first: they are few, and views are never made of them.
 bool sched_bind(const struct sched_setup *setup, const struct sched_graph *graph,
                 const struct sched_liveness *live, const struct sched_plan *plan,
                 const struct sched_partition *partition, const struct sched_copies *copies) {
@@ -98,6 +100,7 @@ bool sched_bind(const struct sched_setup *setup, const struct sched_graph *graph
     return bound;
 }
 
+// What had memory before keeps it.
 void sched_unbind(const struct sched_graph *graph, const struct sched_partition *partition,
                   const struct sched_copies *copies) {
     for (int32_t i = 0; i < graph->n_values; ++i) {

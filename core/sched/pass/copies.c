@@ -42,6 +42,7 @@ static bool make_copy(const struct sched_setup *setup, const struct sched_graph 
     return true;
 }
 
+// By copy, then by slot: the tensors of one copy lie side by side.
 bool sched_copies_make(const struct sched_setup *setup, const struct sched_graph *graph,
                        const struct sched_partition *partition, int32_t slot,
                        struct tensor_pool *pool, struct sched_copies *out) {
@@ -56,12 +57,14 @@ bool sched_copies_make(const struct sched_setup *setup, const struct sched_graph
     return made;
 }
 
+// The source of a node that was replaced.
 static struct ggml_tensor **rewritten(const struct sched_graph *graph,
                                       const struct sched_rewrite *rewrite) {
     const struct live_edge *edge = &graph->edges[rewrite->edge];
     return &graph->values[rewrite->node].tensor->src[edge->slot];
 }
 
+// Nothing can fail here, so that a graph reads either all copies or all originals.
 void sched_read_copies(const struct sched_graph *graph, const struct sched_partition *partition,
                        const struct sched_copies *copies) {
     for (int32_t i = 0; i < partition->n_rewrites; ++i) {

@@ -40,6 +40,7 @@ static int32_t memory_id(const struct sched_setup *setup, ggml_backend_buffer_ty
     return out->n_memories++;
 }
 
+// The kinds of memory get the numbers of the pools, as both are numbered at first sight.
 bool sched_graph_begin(const struct sched_setup *setup, size_t size_hint, struct sched_graph *out) {
     out->mask_words = (setup->n_streams + 63) / 64;
     for (int p = 0; p < setup->n_pools; ++p) {
@@ -50,6 +51,7 @@ bool sched_graph_begin(const struct sched_setup *setup, size_t size_hint, struct
 
 // --- values
 
+// Rope factors and attention masks must not pull their node to the stream where they lie.
 static uint16_t traits_of_op(enum ggml_op op) {
     switch (op) {
     case GGML_OP_NONE: return SCHED_NO_OP;
@@ -64,6 +66,7 @@ static uint16_t traits_of_op(enum ggml_op op) {
     }
 }
 
+// Parameters of training are set before the first step, as inputs are.
 static uint16_t traits_of_flags(int32_t flags) {
     uint16_t traits = 0;
     if (flags & GGML_TENSOR_FLAG_INPUT) traits |= SCHED_INPUT | SCHED_EARLY;
@@ -151,6 +154,7 @@ static int32_t add_mentioned(const struct sched_setup *setup, struct ggml_tensor
     return number;
 }
 
+// Number of a tensor that a node refers to; one that the graph does not list is added.
 static int32_t value_of(const struct sched_setup *setup, struct ggml_tensor *tensor,
                         struct sched_graph *out) {
     const int32_t number = tensor_index_get(&out->ids, sched_list(out), tensor);
@@ -295,6 +299,7 @@ static bool begin(const struct sched_setup *setup, const struct ggml_cgraph *gra
     return true;
 }
 
+// What fails leaves numbers that no later pass is called with.
 bool sched_graph_make(const struct sched_setup *setup, const struct ggml_cgraph *graph,
                       struct sched_graph *out) {
     out->n_nodes = out->n_leafs = out->n_values = out->n_edges = out->n_results = 0;
@@ -305,6 +310,7 @@ bool sched_graph_make(const struct sched_setup *setup, const struct ggml_cgraph 
     return true;
 }
 
+// Addresses are entered when somebody asks for them: most repeated graphs are only computed.
 void sched_graph_renew(struct sched_graph *graph, struct ggml_tensor *const *tensors) {
     for (int32_t i = 0; i < graph->n_values; ++i) {
         graph->values[i].tensor = tensors[i];
@@ -322,6 +328,7 @@ int32_t sched_graph_find(struct sched_graph *graph, const struct ggml_tensor *te
     return tensor_index_get(&graph->ids, sched_list(graph), tensor);
 }
 
+// The arrays are kept from graph to graph and only grow.
 void sched_graph_free(struct sched_graph *graph) {
     tensor_index_free(&graph->ids);
     void *const arrays[] = {graph->values,   graph->first_edge, graph->edges, graph->results,

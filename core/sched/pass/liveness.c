@@ -174,6 +174,7 @@ static void extend_originals(const struct finder *finder, struct liveness *liven
     }
 }
 
+// Hands the graph to alloc/liveness.c, in the order that it asks for.
 static void find_ranges(const struct finder *finder) {
     const struct sched_graph *graph = finder->graph;
     struct sched_liveness *out = finder->out;
@@ -199,6 +200,8 @@ static void find_ranges(const struct finder *finder) {
     liveness_find_takeovers(&liveness);
 }
 
+// Early entries, copies and nodes are listed in this order, so that an entry that takes memory over
+// comes behind the one it takes it from.
 bool sched_find_liveness(const struct sched_setup *setup, const struct sched_graph *graph,
                          const struct sched_placement *placement,
                          const struct sched_partition *partition,

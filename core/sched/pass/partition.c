@@ -15,6 +15,7 @@ struct cutter {
     struct sched_partition *out;
 };
 
+// Whether a stream reads the value in place.
 static bool is_readable(const struct cutter *cutter, int32_t value, int32_t backend) {
     return sched_readable(cutter->setup, cutter->graph, cutter->placement, value, backend);
 }
@@ -80,6 +81,7 @@ static bool begin_split(struct sched_partition *out, int32_t backend, int32_t st
     return true;
 }
 
+// The split that nodes are added to.
 static struct sched_split *current_split(const struct sched_partition *out) {
     return &out->splits[out->n_splits - 1];
 }
@@ -218,6 +220,7 @@ bool sched_partition(const struct sched_setup *setup, const struct sched_graph *
     return true;
 }
 
+// Keeps the arrays for the next graph.
 void sched_partition_clear(struct sched_partition *partition) {
     partition->n_splits = partition->n_copies = partition->n_inputs = 0;
     partition->n_waits = partition->n_rewrites = 0;

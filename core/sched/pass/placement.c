@@ -24,6 +24,8 @@ const char *sched_reason_text(enum sched_reason reason) {
     return texts[reason];
 }
 
+// Views and leafs compute nothing and are supported everywhere. Answers are kept for the graph, as
+// several rules and the search by cost ask about the same node.
 bool sched_supports(const struct sched_setup *setup, const struct sched_graph *graph, int32_t node,
                     int32_t backend, struct sched_placement *placement) {
     if (node >= graph->n_nodes) return true; // holds data, computes nothing
@@ -42,6 +44,7 @@ static bool supports(const struct placer *placer, int32_t node, int32_t backend)
     return sched_supports(placer->setup, placer->graph, node, backend, placer->out);
 }
 
+// A value without memory will lie in that of its stream, or in that of the tensor that it views.
 bool sched_readable(const struct sched_setup *setup, const struct sched_graph *graph,
                     const struct sched_placement *placement, int32_t value, int32_t backend) {
     const int32_t root = graph->values[value].root;
@@ -230,6 +233,7 @@ static void expand(const struct placer *placer, struct unplaced *unplaced, int32
 
 // --- 3: the rest, and better places
 
+// Whether it is known where the value will be.
 static bool is_located(const struct placer *placer, int32_t value) {
     return placer->out->placed[value].backend >= 0 ||
            placer->out->placed[placer->graph->values[value].root].backend >= 0;
@@ -368,6 +372,7 @@ bool sched_is_allowed(const struct sched_setup *setup, const struct sched_graph 
     return true;
 }
 
+// The rules in order. Each only places what those before it left.
 bool sched_place(const struct sched_setup *setup, const struct sched_graph *graph,
                  struct sched_placement *out) {
     const struct placer placer = {setup, graph, out};

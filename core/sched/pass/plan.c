@@ -7,11 +7,13 @@
 #include "base/mem.h"
 #include "base/status.h"
 
+// Pools never change, so that one list of chunks each is allocated once.
 bool sched_plan_begin(const struct sched_setup *setup, struct sched_plan *out) {
     out->pools = ggml_mem_calloc((size_t)setup->n_pools, sizeof(out->pools[0]));
     return out->pools != NULL;
 }
 
+// Forgets the last graph's plan.
 static void forget_chunks(const struct sched_setup *setup, struct sched_plan *plan) {
     for (int p = 0; plan->pools && p < setup->n_pools; ++p) {
         memory_chunks_free(&plan->pools[p]);
@@ -29,6 +31,8 @@ static bool same_life(const struct sched_liveness *live, const struct sched_buff
              live->last[entry].step == known->last[entry].step));
 }
 
+// Whether the plan of the buffers holds for these live ranges. O(entries), where planning anew is
+// O(n log n).
 static bool holds(const struct sched_liveness *live, const struct sched_buffer_plan *known) {
     bool same = known->valid && known->n_entries == live->n_entries;
     for (int32_t i = 0; same && i < live->n_entries; ++i) {
@@ -37,6 +41,7 @@ static bool holds(const struct sched_liveness *live, const struct sched_buffer_p
     return same;
 }
 
+// Whether each pool has buffers as large as its chunks.
 static bool fits(const struct sched_setup *setup, const struct sched_plan *plan) {
     bool all = true;
     for (int p = 0; p < setup->n_pools && all; ++p) {
@@ -45,6 +50,7 @@ static bool fits(const struct sched_setup *setup, const struct sched_plan *plan)
     return all;
 }
 
+// Reservations pass no plan: they are to find out what the graph needs by itself.
 bool sched_plan_make(const struct sched_setup *setup, const struct sched_liveness *live,
                      const struct sched_buffer_plan *known, struct sched_plan *out) {
     const unsigned long told = ggml_fail_count();
@@ -85,6 +91,7 @@ void sched_plan_free(const struct sched_setup *setup, struct sched_plan *plan) {
 
 // --- the plan of the buffers
 
+// Copies what holds() compares, as the live ranges are those of the next graph soon.
 void sched_buffer_plan_set(const struct sched_liveness *live, const struct sched_plan *plan,
                            struct sched_buffer_plan *out) {
     const int64_t n = live->n_entries;

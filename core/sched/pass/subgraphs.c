@@ -51,6 +51,7 @@ static bool keeps_dependences(const struct sched_graph *graph, const struct sche
     return true;
 }
 
+// Always false: the fault is that of a plugin.
 static bool refuse_order(const struct sched_setup *setup, const struct sched_split *split,
                          const char *fault) {
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: graph_optimize of %s %s", setup->function,
@@ -86,6 +87,7 @@ static bool note_order(const struct sched_setup *setup, const struct sched_graph
 
 // --- the graphs
 
+// Parts of one graph lie behind each other in its list of nodes, and so do their use counts.
 static struct ggml_graph part_of(const struct sched_subgraphs *subgraphs,
                                  const struct sched_partition *partition,
                                  struct ggml_cgraph *source, int32_t i) {
@@ -128,11 +130,13 @@ static bool make_parts(const struct sched_setup *setup, const struct sched_graph
     return true;
 }
 
+// One more than there are splits, so that the array is not NULL for an empty graph.
 static bool room_for_parts(const struct sched_partition *partition, struct sched_parts *parts) {
     return array_grow(&parts->graphs, &parts->graphs_capacity, (int64_t)partition->n_splits + 1,
                       sizeof(parts->graphs[0]));
 }
 
+// Uses are counted over the whole graph: a fusion must not drop a result that another split reads.
 bool sched_subgraphs_make(const struct sched_setup *setup, const struct sched_graph *graph,
                           const struct sched_partition *partition, struct ggml_cgraph *source,
                           struct sched_parts *parts, struct sched_subgraphs *out) {
@@ -153,6 +157,7 @@ bool sched_subgraphs_make(const struct sched_setup *setup, const struct sched_gr
     return false;
 }
 
+// The structure numbers stay, by which streams recognise what they have prepared.
 bool sched_subgraphs_repeat(const struct sched_subgraphs *subgraphs,
                             const struct sched_graph *graph,
                             const struct sched_partition *partition, struct ggml_cgraph *source,

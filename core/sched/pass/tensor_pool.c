@@ -10,12 +10,14 @@
 
 enum { BLOCK_TENSORS = 64 };
 
+// Blocks are never moved: tensors are referred to by address.
 struct tensor_pool_block {
     struct tensor_pool_block *next;
     size_t used;
     struct ggml_tensor tensors[BLOCK_TENSORS];
 };
 
+// The next tensor of the current block, of the block behind it, or of a new one.
 struct ggml_tensor *tensor_pool_take(struct tensor_pool *pool) {
     struct tensor_pool_block *block = pool->current;
     if (!block || block->used == BLOCK_TENSORS) {
@@ -33,10 +35,12 @@ struct ggml_tensor *tensor_pool_take(struct tensor_pool *pool) {
     return tensor;
 }
 
+// The next tensor is the first of the first block again.
 void tensor_pool_clear(struct tensor_pool *pool) {
     pool->current = NULL;
 }
 
+// O(blocks): copies fill few.
 bool tensor_pool_owns(const struct tensor_pool *pool, const struct ggml_tensor *tensor) {
     const uintptr_t address = (uintptr_t)tensor;
     for (const struct tensor_pool_block *block = pool->first; block; block = block->next) {
