@@ -3,6 +3,7 @@
 #ifndef TOOLS_PLATFORM_H
 #define TOOLS_PLATFORM_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,4 +43,13 @@ static inline bool set_variable(const char *name, const char *value) {
 }
 
 #endif
+
+// What is left in the standard output's buffer is written; a full disk may show only then. Returns
+// the exit status, or after a message 4, which is "another error" in every tool.
+static inline int finish_output(const char *program, int status) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fprintf(stderr, "%s: writing failed: %s\n", program, strerror(errno));
+    return 4;
+}
+
 #endif

@@ -296,10 +296,9 @@ static void print(const struct arguments *a, ggml_backend_dev_t device,
     }
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
     struct arguments a;
     struct conformance_report report;
-    use_utf8(&argc, &argv);
     const int code = parse(&a, argc, argv);
     if (code >= 0) return code;
     prints_tap = !a.matrix && !a.options.list && !(a.json && strcmp(a.json, "-") == 0);
@@ -322,4 +321,9 @@ int main(int argc, char **argv) {
     conformance_report_free(&report);
     if (a.isolated && ggml_host_isolated_free(device) != GGML_HOST_OK) good = false;
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv) {
+    use_utf8(&argc, &argv);
+    return finish_output("ggml-conformance", run(argc, argv));
 }

@@ -41,8 +41,7 @@ static void print_usage(FILE *stream) {
           stream);
 }
 
-int main(int argc, char **argv) {
-    use_utf8(&argc, &argv);
+static int run(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_usage(stdout);
@@ -64,4 +63,9 @@ int main(int argc, char **argv) {
         if (measurements[i].text) fprintf(stderr, " %s", measurements[i].name);
     fputc('\n', stderr);
     return BENCH_USAGE;
+}
+
+int main(int argc, char **argv) {
+    use_utf8(&argc, &argv);
+    return finish_output("ggml-bench", run(argc, argv));
 }

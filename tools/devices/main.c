@@ -415,7 +415,7 @@ int main(int argc, char **argv) {
     use_utf8(&argc, &argv);
     if (argc > 1 && strcmp(argv[1], SELFTEST_CHILD) == 0) return selftest_child_main(argc, argv);
     const int code = parse_options(argc, argv, &options);
-    if (code >= 0) return code;
+    if (code >= 0) return finish_output("ggml-devices", code);
     ggml_log_set(log_if_verbose, &options.verbose);
     // The filter works before a plugin is initialised, so it has to be there before the library
     // looks.

@@ -212,7 +212,8 @@ int main(int argc, char **argv) {
             return fflush(stdout) == 0 ? 0 : EXIT_OWN_FAILURE;
         }
         if (strcmp(option, "--version") == 0) {
-            return puts("ggml-exec " EXEC_VERSION) < 0 ? EXIT_OWN_FAILURE : 0;
+            return puts("ggml-exec " EXEC_VERSION) < 0 || fflush(stdout) != 0 ? EXIT_OWN_FAILURE
+                                                                              : 0;
         }
         if (strcmp(option, "-p") == 0 || strcmp(option, "--print") == 0) return print_folder();
         if (strcmp(option, "-c") == 0 || strcmp(option, "--check") == 0) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "platform.h"
 #include "report.h"
 #include "runner.h"
 
@@ -121,8 +122,9 @@ static int parse_option(struct options *options, struct check_result *results, i
     case 'f': return parse_format(optarg, &options->format) ? -1 : complain("--format: ", optarg);
     case 'o':
         options->any_only = true;
-        return select_checks(results, optarg) ? -1
-                                              : complain("--only: no check is called ", optarg);
+        return select_checks(results, optarg)
+                   ? -1
+                   : complain("--only: no check, nor area (--list names them), is called ", optarg);
     case 'x':
         return exclude_check(results, optarg)
                    ? -1
@@ -243,5 +245,5 @@ int main(int argc, char **argv) {
                               : run(&options, results);
     }
     free(results);
-    return code;
+    return finish_output("ggml-plugin-check", code);
 }

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What all tools have in common: help, version, wrong usage, names that are not there, and a full disk. Speaks TAP.
+
+Usage: check_exits.py PROGRAM..."""
+import os
+import subprocess
+import sys
+
+# Program: arguments that write something within a second; option that names something, exit status, what is listed then.
+TOOLS = {
+    "ggml-devices": (["--names"], [(["NONE"], 3, "CPU"), (["--device", "NONE"], 3, "CPU")]),
+    "ggml-bench": (["graph", "--nodes", "100", "--runs", "1"],
+                   [(["nothing"], 2, "report"), (["ops", "--device", "NONE"], 3, "CPU"), (["model", "--size", "5B"], 2, "0.2B"),
+                    (["ops", "--device", "CPU", "--op", "NONE"], 2, "MUL_MAT"), (["report", "--device", "NONE"], 3, "CPU")]),
+    "ggml-conformance": (["--op", "SCALE", "--list"], [(["--device", "NONE"], 3, "CPU"), (["--op", "NOTHING"], 2, "MUL_MAT")]),
+    "ggml-plugin-check": (["--list"], [(["--only", "none"], 2, "--list")]),
+    "ggml-exec": (["--help"], []),
+    "ggml-node": (["--help"], []),
+}
+USAGE = {"ggml-exec": 125}  # as env and timeout have it: other numbers are the program's
+FAILED = {"ggml-exec": 125}
+results = []
+
+
+def check(name, condition, text=""):
+    results.append(bool(condition))
+    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
+    if not condition:
+        print("".join(f"# {line[:300]}\n" for line in str(text).splitlines()[-10:]), flush=True)
+
+
+def run(program, *arguments, out=subprocess.PIPE):
+    return subprocess.run([program, *arguments], text=True, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, timeout=100,
+                          check=False)
+
+
+def check_tool(program):
+    name = os.path.basename(program)
+    writes, unknown = TOOLS[name]
+    for option in ("--help", "-h"):
+        done = run(program, option)
+        check(f"{name} {option} is for the standard output", done.returncode == 0 and done.stdout.startswith(f"Usage: {name} ") and not done.stderr, done)
+    done = run(program, "--version")
+    check(f"{name} --version names it", done.returncode == 0 and done.stdout.startswith(name + " "), done)
+    done = run(program, "--nonsense")
+    check(f"{name}: an unknown option is wrong usage, and named", done.returncode == USAGE.get(name, 2) and "--nonsense" in done.stderr and
+          not done.stdout, done)
+    for arguments, status, listed in unknown:
+        done = run(program, *arguments)
+        check(f"{name} {' '.join(arguments)}: exit status {status}, and what there is is named", done.returncode == status and listed in done.stderr, done)
+    if os.path.exists("/dev/full"):
+        for arguments in (writes, ["--help"]) if name != "ggml-node" else ():
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = run(program, *arguments, out=full)
+            check(f"{name} {' '.join(arguments)}: a full disk is told", done.returncode == FAILED.get(name, 4) and
+                  (done.stderr or name == "ggml-exec"), done)
+
+
+def main():
+    for program in sys.argv[1:]:
+        check_tool(os.path.abspath(program))
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
