@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -124,6 +125,51 @@ static void test_f13_a_child_loads_and_reports(void **state) {
     plugin_dir_close(&dir);
 }
 
+static atomic_bool ask_on;
+
+static void *ask_for_log(void *argument) {
+    (void)argument;
+    while (atomic_load(&ask_on))
+        ggml_log_get(NULL, NULL);
+    return NULL;
+}
+
+static void *ask_for_devices(void *argument) {
+    (void)argument;
+    while (atomic_load(&ask_on))
+        ggml_backend_dev_count();
+    return NULL;
+}
+
+// Locks and lists that other threads of the parent hold for moments only, at any of them.
+static void test_f13_a_child_waits_for_nobody(void **state) {
+    enum { CHILDREN = 40, SOON = 5 };
+    (void)state;
+    pthread_t threads[2];
+    char path[600];
+    plugin_dir_open(&dir);
+    plugin_dir_add(&dir, FIXTURES "/ggml-marker.so", "ggml-marker.so");
+    snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, "ggml-marker.so"));
+    atomic_store(&ask_on, true);
+    assert_int_equal(pthread_create(&threads[0], NULL, ask_for_log, NULL), 0);
+    assert_int_equal(pthread_create(&threads[1], NULL, ask_for_devices, NULL), 0);
+    for (int i = 0; i < CHILDREN; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(SOON);
+            ggml_log_get(NULL, NULL);
+            ggml_backend_reg_t reg = NULL;
+            const bool loaded = ggml_plugin_load(path, &reg) == GGML_HOST_OK;
+            _exit(loaded && ggml_plugin_unload(reg) == GGML_HOST_OK ? 0 : 1);
+        }
+        expect_child(child);
+    }
+    atomic_store(&ask_on, false);
+    for (int i = 0; i < 2; ++i)
+        pthread_join(threads[i], NULL);
+    plugin_dir_close(&dir);
+}
+
 static int compute_and_close(void) {
     void *library = dlopen(SHARED_CORE, RTLD_NOW | RTLD_LOCAL);
     ggml_backend_t (*init)(void);
@@ -185,6 +231,7 @@ int main(void) {
         cmocka_unit_test(test_f14_the_library_can_be_closed_after_a_graph),
         cmocka_unit_test(test_f13_a_child_computes),
         cmocka_unit_test(test_f13_a_child_loads_and_reports),
+        cmocka_unit_test(test_f13_a_child_waits_for_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

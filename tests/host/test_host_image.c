@@ -140,6 +140,7 @@ CRAFT(load_beyond_the_end, LOAD(1)->p_filesz = LOAD(1)->p_memsz = (size_t)1 << 3
 CRAFT(load_elsewhere, LOAD(1)->p_offset += (size_t)1 << 30)
 CRAFT(memory_wraps, LOAD(1)->p_memsz = (size_t)-1)
 CRAFT(one_over_another, LOAD(1)->p_vaddr %= PAGE)
+CRAFT(out_of_order, ElfW(Phdr) first = *LOAD(0); *LOAD(0) = *LOAD(1); *LOAD(1) = first)
 CRAFT(dynamic_elsewhere, segment_of(bytes, PT_DYNAMIC, 0)->p_vaddr += (size_t)1 << 40)
 CRAFT(no_dynamic, segment_of(bytes, PT_DYNAMIC, 0)->p_type = PT_NULL)
 CRAFT(relro_is_huge, segment_of(bytes, PT_GNU_RELRO, 0)->p_memsz = (size_t)1 << 40)
@@ -169,6 +170,7 @@ static void test_f6_crafted_files_are_refused(void **state) {
         CASE(symbols_elsewhere),      CASE(hashes_elsewhere),
         CASE(relocations_elsewhere),  CASE(relocations_of_no_size),
         CASE(constructors_elsewhere), CASE(thread_memory_is_huge),
+        CASE(out_of_order),
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
         struct bytes bytes = read_whole(FIXTURES "/ggml-marker.so");

@@ -229,10 +229,10 @@ static bool replace_users(const char *users, const char *groups) {
 }
 
 // Status of loading, as alice, her plugin that her group can write.
-static int load_as_alice(const char *path, const char *users) {
+static int load_as_alice(const char *path, const char *users, const char *groups) {
     const pid_t child = fork();
     if (child == 0) {
-        if (!replace_users(users, "root:x:0:\nalice:x:12345:\n")) _exit(NOT_PRIVILEGED);
+        if (!replace_users(users, groups)) _exit(NOT_PRIVILEGED);
         if (setgroups(0, NULL) != 0 || setgid(STRANGER) != 0 || setuid(STRANGER) != 0) {
             _exit(NOT_STARTED);
         }
@@ -244,13 +244,16 @@ static int load_as_alice(const char *path, const char *users) {
 static void test_f9_a_group_is_private_if_it_is_nobody_elses_primary_one(void **state) {
     (void)state;
     static const char alone[] = "root:x:0:0:root:/root:/bin/sh\nalice:x:12345:12345::/:/bin/sh\n";
+    static const char own[] = "root:x:0:\nalice:x:12345:alice\n";
     static const char two[] = "alice:x:12345:12345::/:/bin/sh\nbob:x:12346:12345::/:/bin/sh\n";
     const char *path = add_plugin_of_stranger();
     assert_int_equal(chmod(path, 0664), 0);
-    const int status = load_as_alice(path, alone);
+    const int status = load_as_alice(path, alone, own);
     if (status == NOT_PRIVILEGED) return; // no namespaces here
     assert_int_equal(status, GGML_HOST_OK);
-    assert_int_equal(load_as_alice(path, two), GGML_HOST_UNTRUSTED);
+    assert_int_equal(load_as_alice(path, two, own), GGML_HOST_UNTRUSTED);
+    assert_int_equal(load_as_alice(path, alone, "alice:x:12345:bob\n"), GGML_HOST_UNTRUSTED);
+    assert_int_equal(load_as_alice(path, alone, "staff:x:12345:\n"), GGML_HOST_UNTRUSTED);
 }
 
 // Status of loading a plugin of this owner from a mount that is read-only.

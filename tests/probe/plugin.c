@@ -65,6 +65,7 @@ static void crash(void) {
 // A child that outlives this process with everything open that it had.
 static void leave_child(bool own_session) {
     if (fork() != 0) return;
+    signal(SIGHUP, SIG_IGN); // which a group gets whose last parent ended while one was stopped
     if (own_session) setsid();
     signal(SIGTERM, SIG_IGN);
     alarm(20);
