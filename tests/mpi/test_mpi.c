@@ -88,6 +88,14 @@ static void test_devices_have_hosts_ranks_and_memory(void **state) {
         assert_string_equal(info_of(remote[i], "mpi-host"), host);
         assert_int_equal(atoi(info_of(remote[i], "mpi-rank")), i + 1);
         assert_true(atoi(info_of(remote[i], "mpi-process")) != getpid());
+        for (int peer = 1; peer <= n_remote; ++peer) {
+            char name[32];
+            double us = 0, rate = 0;
+            snprintf(name, sizeof(name), "mpi-link-%d", peer);
+            if (peer == i + 1 || n_remote > 16) continue;
+            assert_int_equal(sscanf(info_of(remote[i], name), "%lf us, %lf GB/s", &us, &rate), 2);
+            assert_true(us > 0 && rate > 0);
+        }
     }
 }
 

@@ -137,6 +137,9 @@ enum ggml_host_status transfer_in(struct server *server, const struct wire_messa
                                   struct ggml_tensor *tensor, const struct held_buffer *buffer,
                                   int peer, enum ggml_host_status status);
 
+// Leads or follows a transfer with another node that is timed, and answers.
+void transfer_measure(struct server *server, const struct wire_message *message);
+
 // --- reduce.c ------------------------------------------------------------------------------------
 
 // One rank's part of an all-reduce. DEVICE_LOST: another rank is gone, or the group has failed.

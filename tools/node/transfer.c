@@ -126,3 +126,55 @@ enum ggml_host_status transfer_in(struct server *server, const struct wire_messa
     good = end(&pieces) && good;
     return good ? status : lost();
 }
+
+// --- measuring -----------------------------------------------------------------------------------
+
+enum { MEASURED_ECHOES = 4, ECHO_BYTES = 4 };
+
+// One direction of what is timed; false: the peer is gone.
+static bool pass(struct server *server, const struct wire_message *message, char *bytes,
+                 size_t size, bool receives) {
+    struct link_op op = {.peer = (int)message->peer,
+                         .tag = (int)message->tag,
+                         .receives = receives,
+                         .data = bytes,
+                         .size = size};
+    link_post(server->link, &op);
+    return link_wait(server->link, &op);
+}
+
+// `size` bytes to the other node and a few back, or the other way round for the one that follows.
+static bool echo(struct server *server, const struct wire_message *message, char *bytes,
+                 size_t size) {
+    const bool leads = message->value != 0;
+    return pass(server, message, bytes, size, !leads) &&
+           pass(server, message, bytes, ECHO_BYTES, leads);
+}
+
+// The least of some echoes of a few bytes, then one of many.
+static bool time_echoes(struct server *server, const struct wire_message *message, char *bytes,
+                        struct wire_link *out_link) {
+    double least = 0;
+    for (int i = 0; i <= MEASURED_ECHOES; ++i) {
+        const bool is_large = i == MEASURED_ECHOES;
+        const double begin = link_now();
+        if (!echo(server, message, bytes, is_large ? (size_t)message->size : ECHO_BYTES))
+            return false;
+        const double took = link_now() - begin;
+        if (i == 0 || (took < least && !is_large)) least = took;
+        if (is_large && took > least)
+            out_link->bytes_per_second = (double)message->size / (took - least);
+    }
+    out_link->seconds = least / 2;
+    return true;
+}
+
+void transfer_measure(struct server *server, const struct wire_message *message) {
+    struct wire_link link = {0};
+    char *bytes = calloc(1, (size_t)message->size + ECHO_BYTES);
+    enum ggml_host_status status = GGML_HOST_OK;
+    if (!bytes) status = fail(GGML_HOST_OUT_OF_MEMORY, "no memory to time a transfer");
+    if (bytes && !time_echoes(server, message, bytes, &link)) status = lost();
+    free(bytes);
+    answer(server, message->id, status, &link, message->value != 0 ? sizeof(link) : 0);
+}

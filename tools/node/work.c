@@ -222,6 +222,14 @@ bool work_set_at_once(struct server *server, const struct job *job) {
     return !waits;
 }
 
+static void measure(struct server *server, const struct job *job) {
+    const struct wire_message *message = &job->message;
+    if (is_tag(message) && is_peer(server, message) && message->size <= WIRE_MAX_MEASURED)
+        transfer_measure(server, message);
+    else
+        answer_status(server, job, refuse("a measurement that can't be"));
+}
+
 // Requests about one tensor's bytes. The buffer is held until the end, so that freeing it
 // meanwhile does no harm.
 static void access_tensor(struct server *server, const struct job *job) {
@@ -365,6 +373,7 @@ void work_do(struct queue *queue, const struct job *job) {
         settle(server, job);
         break;
     case WIRE_WAIT: wait_for(queue, job); break;
+    case WIRE_MEASURE: measure(server, job); break;
     default: answer_status(server, job, refuse("a request that there is not"));
     }
 }

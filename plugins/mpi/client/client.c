@@ -678,6 +678,7 @@ struct client *client_start(void) {
         n_alive += describe(&client->nodes[i]);
     for (int i = 0; i < client->n_nodes; ++i)
         if (client->nodes[i].devices) node_measure(&client->nodes[i]);
+    client_measure_links(client);
     if (n_alive > 0) return client;
     client_end();
     return NULL;

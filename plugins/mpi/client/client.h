@@ -10,7 +10,7 @@
 #include "link/link.h"
 #include "wire/wire.h"
 
-enum { CLIENT_TEXT = 320, CLIENT_GRAPHS = 16 };
+enum { CLIENT_TEXT = 320, CLIENT_GRAPHS = 16, CLIENT_LINKS = 16 };
 
 struct client;
 struct node;
@@ -60,7 +60,8 @@ struct remote_device {
     struct wire_device about;
     char name[WIRE_TEXT + 16];
     char description[2 * WIRE_TEXT];
-    struct ggml_backend_feature info[12];
+    struct ggml_backend_feature info[12 + CLIENT_LINKS];
+    char link_names[CLIENT_LINKS][16], link_texts[CLIENT_LINKS][48];
     char rank_text[16], process_text[16], latency_text[32], rate_text[32];
     struct known_ops *ops;
 };
@@ -74,6 +75,7 @@ struct node {
     _Atomic bool lost;
     char why[CLIENT_TEXT];                      // of lost
     double link_seconds, link_bytes_per_second; // measured; 0: not known
+    struct wire_link links[CLIENT_LINKS];       // to node i + 1, of 0: not measured
     struct request *waiting, **waiting_end;     // in the order of their ids
     double last_heard, last_asked, first_waiting;
     struct line buffers;
@@ -149,6 +151,8 @@ bool node_usable(const struct node *node);
 uint32_t client_new_tag(struct client *client);
 // Measures the way to it, after it has described itself. [init]
 void node_measure(struct node *node);
+// Measures the links between all pairs of nodes, of which there are at most CLIENT_LINKS. [init]
+void client_measure_links(struct client *client);
 
 // Devices, buffers and streams. [any-thread]
 void remote_device_init(struct remote_device *device, struct node *node, uint32_t index,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// How fast the way to a node is: measured at start, with a device of the node that takes the bytes.
+// How fast the way to a node is: measured at start, with a device of the node that takes the bytes;
+// and how fast nodes reach each other, which they measure themselves.
 #include <stdlib.h>
 
 #include "client.h"
 
-enum { TIMES = 8, BYTES = 4 << 20 };
+enum { TIMES = 8, BYTES = 4 << 20, LINK_BYTES = 1 << 20 };
 
 // Seconds that an empty request and its answer take, the least of some.
 static double round_trip(struct node *node) {
@@ -54,4 +55,55 @@ void node_measure(struct node *node) {
         client_call(node, &message, NULL, NULL);
     }
     free(bytes);
+}
+
+// --- between nodes -------------------------------------------------------------------------------
+
+struct pair {
+    struct node *nodes[2];
+    struct line lines[2];
+    struct wire_link link;
+};
+
+// Has both nodes begin; the first one leads.
+static void begin_pair(struct client *client, struct pair *pair, int a, int b) {
+    const uint32_t tag = client_new_tag(client);
+    *pair = (struct pair){.nodes = {&client->nodes[a], &client->nodes[b]}};
+    for (int i = 0; i < 2; ++i) {
+        struct wire_message message = {.kind = WIRE_MEASURE,
+                                       .size = LINK_BYTES,
+                                       .value = i == 0,
+                                       .peer = (uint32_t)pair->nodes[1 - i]->peer,
+                                       .tag = tag};
+        client_post_into(pair->nodes[i], &pair->lines[i], &message, NULL,
+                         i == 0 ? &pair->link : NULL, i == 0 ? sizeof(pair->link) : 0);
+    }
+}
+
+static void end_pair(struct pair *pair) {
+    const bool led = line_wait(pair->nodes[0], &pair->lines[0]) == GGML_HOST_OK;
+    const bool followed = line_wait(pair->nodes[1], &pair->lines[1]) == GGML_HOST_OK;
+    if (!led || !followed) return;
+    pair->nodes[0]->links[pair->nodes[1]->peer - 1] = pair->link;
+    pair->nodes[1]->links[pair->nodes[0]->peer - 1] = pair->link;
+}
+
+// In rounds of pairs without a node in common (the circle method of tournaments): in each one node
+// stays and the others move on by one place.
+void client_measure_links(struct client *client) {
+    const int n = client->n_nodes + client->n_nodes % 2; // the last one may be nobody
+    struct pair pairs[CLIENT_LINKS / 2];
+    if (client->n_nodes < 2 || client->n_nodes > CLIENT_LINKS) return;
+    for (int round = 0; round + 1 < n; ++round) {
+        int count = 0;
+        for (int i = 0; i < n / 2; ++i) {
+            const int a = i == 0 ? n - 1 : (round + i) % (n - 1);
+            const int b = (round + n - 1 - i) % (n - 1);
+            const bool all = a < client->n_nodes && b < client->n_nodes;
+            if (all && client->nodes[a].devices && client->nodes[b].devices)
+                begin_pair(client, &pairs[count++], a, b);
+        }
+        for (int i = 0; i < count; ++i)
+            end_pair(&pairs[i]);
+    }
 }

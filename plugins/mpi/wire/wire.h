@@ -19,9 +19,10 @@ enum {
     WIRE_MAGIC = 0x4d4c4747, // "GGLM"
     WIRE_TEXT = 128,
     WIRE_MAX_DEVICES = 256,
-    WIRE_MAX_QUEUES = 256,      // queue 0 is there from the start, the others are streams
-    WIRE_MAX_TENSORS = 1 << 20, // of a graph
-    WIRE_MAX_RANKS = 64,        // of a group
+    WIRE_MAX_QUEUES = 256,        // queue 0 is there from the start, the others are streams
+    WIRE_MAX_TENSORS = 1 << 20,   // of a graph
+    WIRE_MAX_RANKS = 64,          // of a group
+    WIRE_MAX_MEASURED = 16 << 20, // bytes
     // Bytes that travel within their message; more of them come by themselves, under the tag that
     // the message names.
     WIRE_INLINE_BYTES = 16384,
@@ -63,7 +64,10 @@ enum wire_kind {
     // first one, n_nodes: ranks, one tensor; follow: so many struct wire_rank
     WIRE_REDUCE = 24,
     WIRE_GROUP_LOST = 25, // object: a group that fails; no answer
-    WIRE_KINDS = 26,
+    // peer, tag, size: times a transfer with another node, which leads it if value isn't 0; answer
+    // of that one: struct wire_link
+    WIRE_MEASURE = 26,
+    WIRE_KINDS = 27,
 };
 
 // `value` of WIRE_SET with its bytes in the message: nothing is answered unless it fails. What
@@ -125,6 +129,11 @@ struct wire_rank {
 struct wire_memory {
     uint64_t free;
     uint64_t total;
+};
+
+struct wire_link {
+    double seconds; // one way, of a few bytes
+    double bytes_per_second;
 };
 
 struct wire_node {
