@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "emulator_state.h"
+#include "gpu_tensor.h"
 
 // With libtsan, which is told of fibers, this file itself is not instrumented.
 #if defined(SIMT_TSAN)
@@ -187,7 +188,7 @@ static void init_block(simt_block *b, const simt_launch *l, unsigned index) {
     b->n_ready = b->first_ready = b->at_barrier = b->n_objects = 0;
     memset(b->at_exchange, 0, sizeof(b->at_exchange));
     b->phase = 0;
-    b->shared_used = 0;
+    b->shared_used = b->shared_bytes = 0;
     b->current = nullptr;
     b->message[0] = '\0';
     b->random = seed * 0x9e3779b97f4a7c15ull + index + 1;
@@ -197,6 +198,7 @@ static void init_block(simt_block *b, const simt_launch *l, unsigned index) {
         t->index = i;
         t->done = false;
         t->warp_phase = 0;
+        t->n_copies = t->group = 0;
         t->self = {i,
                    b->n,
                    index % l->grid[0],
@@ -215,6 +217,7 @@ static void run_block(simt_block *b, const simt_launch *l, unsigned index) {
     go(b, pick(b));
     TSAN(__tsan_acquire(b);)
     b->current = nullptr;
+    if (simt_checks_end_block) simt_checks_end_block();
     simt_here = nullptr;
 }
 
@@ -222,7 +225,7 @@ static simt_block *block_of_this_thread(void) {
     static thread_local simt_block *block;
     if (!block) {
         block = new simt_block();
-        block->shared = (char *)mmap(nullptr, SIMT_SHARED_BYTES + SIMT_GAP, PROT_READ | PROT_WRITE,
+        block->shared = (char *)mmap(nullptr, SIMT_SHARED_ARENA, PROT_READ | PROT_WRITE,
                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
     return block;
@@ -287,10 +290,11 @@ void *simt_shared(const void *key, size_t bytes) {
     }
     const size_t offset = (b->shared_used + SIMT_GAP + 15) / 16 * 16;
     // The gaps are the emulator's, and don't count.
-    if (b->n_objects == SIMT_MAX_SHARED || offset + bytes > SIMT_SHARED_BYTES)
+    if (b->n_objects == SIMT_MAX_SHARED || b->shared_bytes + bytes > SIMT_SHARED_BYTES)
         simt_fail("more than %d bytes of shared memory", (int)SIMT_SHARED_BYTES);
     b->objects[b->n_objects++] = {key, offset, bytes};
     b->shared_used = offset + bytes;
+    b->shared_bytes += bytes;
     memset(b->shared + offset, 0xff, bytes); // not a number
     TSAN(__tsan_release(&b->objects[b->n_objects - 1]);)
     return b->shared + offset;
@@ -312,30 +316,164 @@ void simt_barrier(void) {
     TSAN(__tsan_acquire(&b->at_barrier);)
 }
 
-u32 simt_shfl_xor(u32 value, int mask) {
+// --- a warp together: the lane that arrives last does the work of all ----------------------------
+
+static void shuffle(simt_block *b, simt_thread *lanes, int mask) {
+    u32 given[SIMT_WARP];
+    for (unsigned i = 0; i < SIMT_WARP; ++i)
+        given[i] = lanes[i].value;
+    for (unsigned i = 0; i < SIMT_WARP; ++i) {
+        if (lanes[i].mask != mask)
+            simt_fail("lanes of warp %u at different exchanges", lanes[0].index / SIMT_WARP);
+        lanes[i].value = given[i ^ (unsigned)mask];
+    }
+    (void)b;
+}
+
+// Lane i has of matrix m row i / 4, columns 2 (i % 4) and the next; transposed: column i / 4.
+static void load_matrices(simt_thread *lanes, bool turned) {
+    for (unsigned m = 0; m < 4; ++m) {
+        uint16_t matrix[8][8];
+        for (unsigned r = 0; r < 8; ++r)
+            memcpy(matrix[r], lanes[8 * m + r].row, sizeof(matrix[r]));
+        for (unsigned i = 0; i < SIMT_WARP; ++i) {
+            const unsigned row = i / 4, column = 2 * (i % 4);
+            const uint16_t low = turned ? matrix[column][row] : matrix[row][column];
+            const uint16_t high = turned ? matrix[column + 1][row] : matrix[row][column + 1];
+            lanes[i].words[m] = low | (u32)high << 16;
+        }
+    }
+}
+
+// As gpu_tensor.h says; sums of products that are exact in a float, in the order of k.
+static void multiply(simt_thread *lanes, bool is_bf16) {
+    float a[16][16], b[8][16];
+    for (unsigned i = 0; i < SIMT_WARP; ++i) {
+        const unsigned g = i / 4, c = i % 4;
+        for (unsigned w = 0; w < 4; ++w) {
+            for (unsigned h = 0; h < 2; ++h) {
+                const uint16_t x = (uint16_t)(lanes[i].a[w] >> (16 * h)),
+                               y = w < 2 ? (uint16_t)(lanes[i].b[w] >> (16 * h)) : 0;
+                a[g + w % 2 * 8][w / 2 * 8 + 2 * c + h] =
+                    is_bf16 ? gpu_bf16_to_f32(x) : gpu_f16_to_f32(x);
+                if (w < 2)
+                    b[g][w * 8 + 2 * c + h] = is_bf16 ? gpu_bf16_to_f32(y) : gpu_f16_to_f32(y);
+            }
+        }
+    }
+    for (unsigned i = 0; i < SIMT_WARP; ++i) {
+        for (unsigned e = 0; e < 4; ++e) {
+            const float *row = a[i / 4 + e / 2 * 8], *column = b[2 * (i % 4) + e % 2];
+            for (unsigned k = 0; k < 16; ++k)
+                lanes[i].sums[e] += row[k] * column[k];
+        }
+    }
+}
+
+static void do_exchange(simt_block *b, simt_thread *lanes, const simt_thread *me) {
+    switch (me->exchange) {
+    case SIMT_SHUFFLE: shuffle(b, lanes, me->mask); break;
+    case SIMT_SYNC_WARP: break;
+    case SIMT_MATRICES: load_matrices(lanes, false); break;
+    case SIMT_MATRICES_TURNED: load_matrices(lanes, true); break;
+    case SIMT_MMA_F16: multiply(lanes, false); break;
+    case SIMT_MMA_BF16: multiply(lanes, true); break;
+    }
+}
+
+// Only shuffles and barriers order what the lanes do with shared memory.
+static void exchange(simt_exchange kind) {
     simt_block *b = simt_here;
     simt_thread *me = b->current;
     const unsigned warp = me->index / SIMT_WARP, first = warp * SIMT_WARP;
     const unsigned n = b->n - first < SIMT_WARP ? b->n - first : (unsigned)SIMT_WARP;
-    me->value = value;
-    me->mask = mask;
+    const bool orders = kind == SIMT_SHUFFLE || kind == SIMT_SYNC_WARP;
+    simt_thread *lanes = &b->threads[first];
+    me->exchange = kind;
     if (n < SIMT_WARP) simt_fail("an exchange in a warp of %u lanes", n);
+    TSAN(__tsan_release(&b->at_exchange[warp]);)
     if (++b->at_exchange[warp] < n) {
         wait_for_others(b);
-        return me->value;
+    } else {
+        b->at_exchange[warp] = 0;
+        for (unsigned i = 0; i < n; ++i) {
+            if (lanes[i].exchange != kind)
+                simt_fail("lanes of warp %u at different exchanges", warp);
+        }
+        do_exchange(b, lanes, me);
+        for (unsigned i = 0; i < n; ++i) {
+            lanes[i].warp_phase += orders;
+            if (&lanes[i] != me) wake(b, lanes[i].index);
+        }
     }
-    u32 given[SIMT_WARP];
-    b->at_exchange[warp] = 0;
-    for (unsigned i = 0; i < n; ++i)
-        given[i] = b->threads[first + i].value;
-    for (unsigned i = 0; i < n; ++i) {
-        simt_thread *t = &b->threads[first + i];
-        if (t->mask != mask) simt_fail("lanes of warp %u at different exchanges", warp);
-        t->value = given[i ^ (unsigned)mask];
-        ++t->warp_phase;
-        if (t != me) wake(b, t->index);
-    }
+    TSAN(__tsan_acquire(&b->at_exchange[warp]);)
+}
+
+u32 simt_shfl_xor(u32 value, int mask) {
+    simt_thread *me = simt_here->current;
+    me->value = value;
+    me->mask = mask;
+    exchange(SIMT_SHUFFLE);
     return me->value;
+}
+
+void simt_sync_warp(void) {
+    exchange(SIMT_SYNC_WARP);
+}
+
+void simt_mma(float *d, const u32 *a, const u32 *b, bool is_bf16) {
+    simt_thread *me = simt_here->current;
+    me->sums = d;
+    me->a = a;
+    me->b = b;
+    exchange(is_bf16 ? SIMT_MMA_BF16 : SIMT_MMA_F16);
+}
+
+#define ACCESS(address, size, write)                                                               \
+    if (simt_checks_access) simt_checks_access(address, size, write, __builtin_return_address(0))
+
+void simt_load_matrices(u32 *r, const void *row, bool turned) {
+    simt_thread *me = simt_here->current;
+    ACCESS(row, 16, false);
+    me->words = r;
+    me->row = row;
+    exchange(turned ? SIMT_MATRICES_TURNED : SIMT_MATRICES);
+}
+
+// --- copies that go on meanwhile -----------------------------------------------------------------
+
+// What is there may be overwritten at once: it is poisoned. What is copied comes with the wait.
+void simt_copy_16(void *to, const void *from, u32 n) {
+    simt_thread *me = simt_here->current;
+    if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0 || n > 16)
+        simt_fail("thread %u copies %u bytes between addresses that are no multiples of 16",
+                  me->index, n);
+    ACCESS(from, n, false);
+    ACCESS(to, 16, true);
+    if (me->n_copies == SIMT_MAX_COPIES)
+        simt_fail("more than %d copies of a thread at a time", (int)SIMT_MAX_COPIES);
+    memset(to, 0xff, 16);
+    me->copies[me->n_copies++] = {(char *)to, (const char *)from, n, me->group};
+}
+
+void simt_copy_group(void) {
+    ++simt_here->current->group;
+}
+
+void simt_copy_wait(int most) {
+    simt_thread *me = simt_here->current;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < me->n_copies; ++i) {
+        const simt_copy *c = &me->copies[i];
+        if (c->group + (unsigned)most >= me->group) {
+            me->copies[kept++] = *c;
+            continue;
+        }
+        if (simt_checks_access) simt_checks_access(c->to, 16, true, nullptr); // counted before
+        memset(c->to, 0, 16);
+        memcpy(c->to, c->from, c->n);
+    }
+    me->n_copies = kept;
 }
 
 // --- memory --------------------------------------------------------------------------------------

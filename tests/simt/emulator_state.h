@@ -16,7 +16,27 @@ enum {
     SIMT_STACK_BYTES = 64 * 1024,
     SIMT_SHARED_BYTES = 48 * 1024, // what every GPU has without being asked
     SIMT_MAX_SHARED = 16,          // objects
+    SIMT_MAX_COPIES = 256,         // of a thread at a time
     SIMT_GAP = 64,                 // unused bytes between objects in shared memory
+    SIMT_SHARED_ARENA = SIMT_SHARED_BYTES + SIMT_MAX_SHARED * (SIMT_GAP + 16) + SIMT_GAP,
+};
+
+// What a warp does together.
+enum simt_exchange {
+    SIMT_SHUFFLE,
+    SIMT_SYNC_WARP,
+    SIMT_MATRICES,
+    SIMT_MATRICES_TURNED,
+    SIMT_MMA_F16,
+    SIMT_MMA_BF16,
+};
+
+// A copy to shared memory that is under way.
+struct simt_copy {
+    char *to;
+    const char *from;
+    uint32_t n;
+    unsigned group;
 };
 
 struct simt_thread {
@@ -29,6 +49,14 @@ struct simt_thread {
     bool done;
     uint32_t value; // given to a warp's exchange, then what comes back
     int mask;
+    simt_exchange exchange;
+    uint32_t *words;   // where the result of a load of matrices goes
+    const void *row;   // of that load
+    float *sums;       // of a product: the result
+    const uint32_t *a; // and the operands
+    const uint32_t *b;
+    simt_copy copies[SIMT_MAX_COPIES];
+    unsigned n_copies, group; // group: the one that is open
     uint32_t warp_phase; // exchanges so far: accesses of one warp between two of them are unordered
 };
 
@@ -53,7 +81,7 @@ struct simt_block {
     char *shared;
     simt_object objects[SIMT_MAX_SHARED];
     unsigned n_objects;
-    size_t shared_used;
+    size_t shared_used, shared_bytes; // with the gaps, without
     void *main_stack_pointer, *main_tsan_fiber, *main_asan_fake_stack;
     bool is_entered; // the last switch came from the thread's own stack
     const void *main_bottom;
@@ -66,5 +94,9 @@ extern thread_local simt_block *simt_here __attribute__((tls_model("initial-exec
 void simt_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Of the memory checks, where they are built in.
 void simt_checks_begin_block(void) __attribute__((weak));
+void simt_checks_end_block(void) __attribute__((weak));
+// An access that the emulator does for a kernel; pc: where the kernel asks for it.
+void simt_checks_access(const void *address, size_t size, bool write, const void *pc)
+    __attribute__((weak));
 
 #endif

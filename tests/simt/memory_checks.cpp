@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "emulator_state.h"
+#include "traffic.h"
 
 // The last write and the last reads of each word of shared memory. Reads by several threads of one
 // phase count as one by a thread that nobody is.
@@ -16,7 +17,7 @@ struct word_use {
 };
 enum { MANY = 0xffff };
 struct shared_uses {
-    word_use written[SIMT_SHARED_BYTES / 4], read[SIMT_SHARED_BYTES / 4];
+    word_use written[SIMT_SHARED_ARENA / 4], read[SIMT_SHARED_ARENA / 4];
     size_t n; // words up to the highest that was used
 };
 // One for each thread that runs blocks, never freed; too large for the static TLS of a library that
@@ -98,14 +99,20 @@ static bool is_constant(const char *p, size_t size) {
     return (uintptr_t)p >= image.begin && (uintptr_t)p + size <= image.end;
 }
 
-static void seen(const void *address, size_t size, bool write, bool aligned = true) {
+static inline void seen(const void *address, size_t size, bool write, bool aligned,
+                        const void *pc) {
     simt_block *b = simt_here;
     if (!b || !b->current) return;
     const char *p = (const char *)address;
+    if (size == 0) { // of a lane that takes no part in a request
+        if (simt_traffic_is_counted && pc)
+            simt_traffic_add(b->current->index, pc, 0, 0, false, write);
+        return;
+    }
     if (p >= b->current->stack && p < b->current->stack + SIMT_STACK_BYTES) return;
     if (p >= (const char *)&simt_me && p < (const char *)(&simt_me + 1)) return;
     if (!write && p >= b->args && p + size <= b->args + b->args_size) return;
-    const bool is_shared = p >= b->shared && p < b->shared + SIMT_SHARED_BYTES + SIMT_GAP;
+    const bool is_shared = p >= b->shared && p < b->shared + SIMT_SHARED_ARENA;
     const bool good = is_shared ? check_shared(b, p, size, write)
                                 : simt_memory_has(p, size) || (!write && is_constant(p, size));
     if (!good)
@@ -116,21 +123,29 @@ static void seen(const void *address, size_t size, bool write, bool aligned = tr
         simt_fail(
             "thread %u of block %u accesses %zu bytes at an address that is no multiple of it",
             b->current->index, b->index, size);
+    if (!simt_traffic_is_counted || !pc) return;
+    // Accesses that the compiler joined are several on a GPU, which has no unaligned ones.
+    const unsigned parts = aligned || size > 8 ? 1 : (uintptr_t)p % 2 ? (unsigned)size : 2;
+    for (unsigned i = 0; i < parts; ++i)
+        simt_traffic_add(b->current->index, (const char *)pc + i,
+                         (is_shared ? (size_t)(p - b->shared) : (uintptr_t)p) + i * size / parts,
+                         size / parts, is_shared, write);
 }
 
+#define HERE __builtin_return_address(0)
 // The unaligned ones are of accesses that the compiler joined.
 #define ENDS(n)                                                                                    \
     extern "C" void __tsan_read##n(void *p) {                                                      \
-        seen(p, n, false);                                                                         \
+        seen(p, n, false, true, HERE);                                                             \
     }                                                                                              \
     extern "C" void __tsan_write##n(void *p) {                                                     \
-        seen(p, n, true);                                                                          \
+        seen(p, n, true, true, HERE);                                                              \
     }                                                                                              \
     extern "C" void __tsan_unaligned_read##n(void *p) {                                            \
-        seen(p, n, false, false);                                                                  \
+        seen(p, n, false, false, HERE);                                                            \
     }                                                                                              \
     extern "C" void __tsan_unaligned_write##n(void *p) {                                           \
-        seen(p, n, true, false);                                                                   \
+        seen(p, n, true, false, HERE);                                                             \
     }
 ENDS(1)
 ENDS(2)
@@ -138,10 +153,13 @@ ENDS(4)
 ENDS(8)
 ENDS(16)
 extern "C" void __tsan_read_range(void *p, unsigned long n) {
-    seen(p, n, false, false);
+    seen(p, n, false, false, HERE);
 }
 extern "C" void __tsan_write_range(void *p, unsigned long n) {
-    seen(p, n, true, false);
+    seen(p, n, true, false, HERE);
+}
+void simt_checks_access(const void *address, size_t size, bool write, const void *pc) {
+    seen(address, size, write, false, pc);
 }
 extern "C" void __tsan_init(void) {
 }

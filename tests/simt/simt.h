@@ -34,6 +34,17 @@ void simt_memory_show(void *begin, size_t size);
 void simt_memory_remove(void *begin);
 bool simt_memory_has(const void *begin, size_t size);
 
+// What the memory of a GPU would do for a launch: requests of warps to device memory in sectors of
+// 32 bytes, to shared memory in wavefronts of 32 banks of 4 bytes; and the least that could be.
+struct simt_traffic {
+    unsigned long long read_sectors, read_least, write_sectors, write_least, wavefronts,
+        wavefronts_least;
+};
+// Counts all launches of the calling thread from now on; not with libtsan. Not cheap.
+void simt_traffic_start(void);
+// Stops that. With SIMT_TRAFFIC set, prints the same for each instruction to standard error.
+void simt_traffic_stop(struct simt_traffic *out);
+
 #ifdef __cplusplus
 }
 #endif
