@@ -55,6 +55,16 @@ void cuda_context_leave(void) {
     cuda_api()->cuCtxPopCurrent(&ignored);
 }
 
+// Tensor cores of 8.0 and later are asked in one way.
+static enum ggml_host_status find_features(struct cuda_context *context,
+                                           const struct cuda_image *image) {
+    int major = 0;
+    const CUresult result = cuda_api()->cuDeviceGetAttribute(
+        &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, context->device);
+    if (major >= 8 && image->has_tensor_cores) context->features |= SIMT_TENSOR_CORES;
+    return cuda_context_check(context, result, "cuDeviceGetAttribute");
+}
+
 // Where an image has no code for the device's capability the driver compiles its PTX, and keeps the
 // result in a cache of its own: the first start on such a device takes much longer. A driver that
 // is older than the compiler of the first image knows its code and PTX perhaps not, but that of the
@@ -64,6 +74,7 @@ static enum ggml_host_status load_module(struct cuda_context *context) {
     CUresult result = CUDA_ERROR_INVALID_IMAGE;
     for (int i = 0; i < cuda_n_images(); ++i) {
         result = cuda_api()->cuModuleLoadData(&context->module, cuda_image(i)->data);
+        if (result == CUDA_SUCCESS) return find_features(context, cuda_image(i));
         if (status_of(result) != GGML_HOST_UNSUPPORTED)
             return cuda_context_check(context, result, "cuModuleLoadData");
         context->module = NULL;
@@ -78,7 +89,7 @@ static enum ggml_host_status load_module(struct cuda_context *context) {
 static enum ggml_host_status load(struct cuda_context *context) {
     const struct cu_api *api = cuda_api();
     enum ggml_host_status status = load_module(context);
-    for (int i = 0; i < SIMT_KERNEL_COUNT && status == GGML_HOST_OK; ++i)
+    for (int i = 0; i < SIMT_ALL_KERNELS && status == GGML_HOST_OK; ++i)
         status = cuda_context_check(
             context,
             api->cuModuleGetFunction(&context->functions[i], context->module, simt_kernel_names[i]),

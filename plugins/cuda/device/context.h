@@ -19,7 +19,8 @@ struct cuda_context {
     pthread_mutex_t mutex; // of that stream
     atomic_bool lost;
     atomic_uint reaches; // bits of the devices whose memory kernels reach besides their own
-    CUfunction functions[SIMT_KERNEL_COUNT];
+    unsigned features;   // enum simt_feature
+    CUfunction functions[SIMT_ALL_KERNELS];
 };
 
 // Loads the kernels. NULL after set_error. [any-thread]

@@ -3,9 +3,13 @@
 #ifndef CUDA_DEVICE_IMAGE_H
 #define CUDA_DEVICE_IMAGE_H
 
+#include <stdbool.h>
+
 struct cuda_image {
     const void *data;     // a fatbin, or PTX as text
     int least_capability; // of devices that it may run on: 10 * major + minor
+    // Whether every device of capability 8.0 or later finds code in it that uses its tensor cores.
+    bool has_tensor_cores;
 };
 
 // Of one source, the one that is to be tried first at first. [any-thread]

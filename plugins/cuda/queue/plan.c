@@ -19,14 +19,22 @@ static bool writes_source(const struct ggml_tensor *node, int s) {
     return node->op == GGML_OP_OPT_STEP_ADAMW && (s == 0 || s == 2 || s == 3);
 }
 
-static bool planner_add(struct gpu_plan *plan, const struct ggml_tensor *node) {
+static bool add(struct gpu_plan *plan, const struct ggml_tensor *node, unsigned features) {
     struct cuda_launch *l = gpu_plan_append(plan);
-    if (!l || !simt_kernel_prepare(&l->work, node)) return false;
+    if (!l || !simt_kernel_prepare_for(&l->work, node, features)) return false;
     use(l, node, true);
     for (int s = 0; s < GGML_MAX_SRC; ++s) {
         if (node->src[s]) use(l, node->src[s], writes_source(node, s));
     }
     return true;
+}
+
+static bool add_plain(struct gpu_plan *plan, const struct ggml_tensor *node) {
+    return add(plan, node, 0);
+}
+
+static bool add_with_tensor_cores(struct gpu_plan *plan, const struct ggml_tensor *node) {
+    return add(plan, node, SIMT_TENSOR_CORES);
 }
 
 static bool is_inside(const struct gpu_fused *fused, const struct ggml_tensor *tensor) {
@@ -50,19 +58,31 @@ static bool planner_fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
     return true;
 }
 
-static const struct gpu_planner planner = {
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = planner_fuse,
+static const struct gpu_planner plain_planner = {
     .name = "CUDA",
     .launch_bytes = sizeof(struct cuda_launch),
-    .add = planner_add,
+    .add = add_plain,
     .fuse =
         {
+#include "gpu/graph/fuse_list.inl"
+        },
+};
 #define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = planner_fuse,
+static const struct gpu_planner tensor_planner = {
+    .name = "CUDA",
+    .launch_bytes = sizeof(struct cuda_launch),
+    .add = add_with_tensor_cores,
+    .fuse =
+        {
 #include "gpu/graph/fuse_list.inl"
         },
 };
 
-void cuda_plan_init(struct gpu_plan *plan) {
-    gpu_plan_init(plan, &planner, gpu_fusions_named(gpu_config("GGML_CUDA_DISABLE_FUSION")));
+void cuda_plan_init(struct gpu_plan *plan, unsigned features) {
+    const struct gpu_planner *planner =
+        features & SIMT_TENSOR_CORES ? &tensor_planner : &plain_planner;
+    gpu_plan_init(plan, planner, gpu_fusions_named(gpu_config("GGML_CUDA_DISABLE_FUSION")));
 }
 
 // FNV-1a over the kernels.

@@ -15,8 +15,8 @@ struct cuda_launch {
     const struct ggml_tensor *tensors[GPU_MAX_TOUCHES];
 };
 
-// An empty plan; gpu_plan_free() ends it. [stream]
-void cuda_plan_init(struct gpu_plan *plan);
+// An empty plan for a device with some of enum simt_feature; gpu_plan_free() ends it. [stream]
+void cuda_plan_init(struct gpu_plan *plan, unsigned features);
 
 // A number that plans with the same kernels in the same order share. [stream]
 uint64_t cuda_plan_shape(const struct gpu_plan *plan);

@@ -174,7 +174,7 @@ int32_t cuda_stream_new(struct cuda_device *device, ggml_backend_t *out_stream) 
     stream->context = context;
     stream->one_by_one = gpu_is_set("GGML_CUDA_DISABLE_GRAPHS");
     stream->keeps_order = gpu_is_set("GGML_CUDA_DISABLE_REORDER");
-    cuda_plan_init(&stream->plan);
+    cuda_plan_init(&stream->plan, context->features);
     stream->backend = (struct ggml_backend){
         .table = &stream_table, .device = &device->base.base, .context = stream};
     status = cuda_context_check(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SIMT_KERNEL(name): the kernels of the module, without "kernel_".
+// SIMT_KERNEL(name): the kernels that all plugins have, without "kernel_".
+// SIMT_TENSOR_KERNEL(name): those for tensor cores (plugins/cuda/kernels); simt/tensor.c chooses them.
 //
 // SIMT_ROW(op, kernel, result, source0, source1, accepts, launch): which kernel computes an operation. The first row that
 // fits does.
@@ -8,6 +9,9 @@
 //   launch                     fills blocks, threads and numbers
 #ifndef SIMT_KERNEL
 #define SIMT_KERNEL(name)
+#endif
+#ifndef SIMT_TENSOR_KERNEL
+#define SIMT_TENSOR_KERNEL(name)
 #endif
 #ifndef SIMT_ROW
 #define SIMT_ROW(...)
@@ -74,6 +78,11 @@ SIMT_BINARY_ROWS(SUB)
 SIMT_BINARY_ROWS(MUL)
 SIMT_BINARY_ROWS(DIV)
 #undef SIMT_BINARY_ROWS
+#define TENSOR_TYPE(name, elements, bytes) SIMT_TENSOR_KERNEL(few_##name)
+#include "kernels/tensor_types.inl"
+#define TENSOR_TYPE(name, elements, bytes) SIMT_TENSOR_KERNEL(tile_##name)
+#include "kernels/tensor_types.inl"
+
 SIMT_ROW(ADD_ID, add_id, T_F32, T_F32, T_F32, simt_accepts_add_id, simt_launch_elements)
 SIMT_ROW(GLU, glu, T_F32, T_F32, T_F32 | T_NONE, simt_accepts_glu, simt_launch_elements)
 SIMT_ROW(GLU, glu, T_F16, T_F16, T_F16 | T_NONE, simt_accepts_glu, simt_launch_elements)
@@ -136,4 +145,5 @@ SIMT_ROW(OPT_STEP_ADAMW, adamw, T_F32, T_F32, T_F32, simt_accepts_opt_step, simt
 SIMT_ROW(OPT_STEP_SGD, sgd, T_F32, T_F32, T_F32, simt_accepts_opt_step, simt_launch_elements)
 // clang-format on
 #undef SIMT_KERNEL
+#undef SIMT_TENSOR_KERNEL
 #undef SIMT_ROW

@@ -6,8 +6,9 @@
 
 enum { WARP = 32, MAX_THREADS = 256 };
 
-const char *const simt_kernel_names[SIMT_KERNEL_COUNT] = {
-#define SIMT_KERNEL(name) "kernel_" #name,
+const char *const simt_kernel_names[SIMT_ALL_KERNELS] = {
+#define SIMT_KERNEL(name) [SIMT_KERNEL_##name] = "kernel_" #name,
+#define SIMT_TENSOR_KERNEL(name) [SIMT_KERNEL_##name] = "kernel_" #name,
 #include "simt/kernel_list.inl"
 };
 
@@ -76,6 +77,13 @@ bool simt_kernel_prepare(struct simt_work *l, const struct ggml_tensor *node) {
     l->grid[1] = l->grid[2] = 1;
     l->threads = MAX_THREADS;
     if (ggml_nelements(node) > 0) row->launch(l, node);
+    return true;
+}
+
+bool simt_kernel_prepare_for(struct simt_work *l, const struct ggml_tensor *node,
+                             unsigned features) {
+    if (!simt_kernel_prepare(l, node)) return false;
+    if ((features & SIMT_TENSOR_CORES) && l->grid[0] > 0) simt_use_tensor_cores(l, node);
     return true;
 }
 

@@ -10,11 +10,20 @@
 enum simt_kernel {
 #define SIMT_KERNEL(name) SIMT_KERNEL_##name,
 #include "simt/kernel_list.inl"
-    SIMT_KERNEL_COUNT
+    SIMT_KERNEL_COUNT,
+    SIMT_BEFORE_TENSOR_KERNELS = SIMT_KERNEL_COUNT - 1,
+#define SIMT_TENSOR_KERNEL(name) SIMT_KERNEL_##name,
+#include "simt/kernel_list.inl"
+    SIMT_ALL_KERNELS
 };
 
 // Of the functions in the module.
-extern const char *const simt_kernel_names[SIMT_KERNEL_COUNT];
+extern const char *const simt_kernel_names[SIMT_ALL_KERNELS];
+
+// What a device and its module have beside what every kernel needs.
+enum simt_feature {
+    SIMT_TENSOR_CORES = 1, // mma.sync, cp.async: sm_80 and later
+};
 
 struct simt_work {
     enum simt_kernel kernel;
@@ -27,6 +36,10 @@ struct simt_work {
 bool simt_supports_op(const struct ggml_tensor *node);
 // Fills the launch for a node; false: it isn't computed. [any-thread]
 bool simt_kernel_prepare(struct simt_work *out_launch, const struct ggml_tensor *node);
+// The same for a device with some of enum simt_feature: a kernel that is faster there, if one fits
+// the node's types, shapes, addresses and the precision it asks for. [any-thread]
+bool simt_kernel_prepare_for(struct simt_work *out_launch, const struct ggml_tensor *node,
+                             unsigned features);
 // Fills the launch for nodes that one kernel computes; false: none does. [any-thread]
 bool simt_fuse_prepare(struct simt_work *out_launch, const struct gpu_fused *fused);
 

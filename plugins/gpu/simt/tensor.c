@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Products on tensor cores: which nodes, and their launches. What they ask of addresses and strides
+// is known when a graph is computed, not when support is asked for; whatever does not fit stays
+// with the plain kernel.
+#include "simt/rows.h"
+
+enum {
+    FEW_ROWS = 16,
+    FEW_COLUMNS = 8,
+    TILE_ROWS = 128,
+    TILE_COLUMNS = 64,
+    TENSOR_THREADS = 128,
+    TENSOR_GROUP = 16, // elements of k
+    MAX_BLOCKS_YZ = 65535,
+};
+
+// The kernel for weights of a type among a family's, which lie in the order of tensor_types.inl.
+static bool kernel_of_type(enum simt_kernel first, enum ggml_type type,
+                           enum simt_kernel *out_kernel) {
+    static const enum ggml_type types[] = {
+#define TENSOR_TYPE(name, elements, bytes) GGML_TYPE_##name,
+#include "kernels/tensor_types.inl"
+    };
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); ++i) {
+        if (types[i] != type) continue;
+        *out_kernel = (enum simt_kernel)(first + (int)i);
+        return true;
+    }
+    return false;
+}
+
+static bool is_multiple(const struct ggml_tensor *t, size_t unit) {
+    return (uintptr_t)t->data % unit == 0 && t->nb[1] % unit == 0 && t->nb[2] % unit == 0 &&
+           t->nb[3] % unit == 0;
+}
+
+// Rows of weights are copied 16 bytes at a time from wherever they begin; what is decoded in words
+// lies as its blocks do, at multiples of 2 or 4 bytes, and the types without blocks in eights.
+static bool takes_weights(const struct ggml_tensor *a) {
+    const bool has_blocks = ggml_blck_size(a->type) > 1;
+    const size_t size = ggml_type_size(a->type);
+    if (a->ne[0] % TENSOR_GROUP != 0 || a->nb[0] != size) return false;
+    return is_multiple(a, !has_blocks ? 8 : size % 4 == 0 ? 4 : size % 2 == 0 ? 2 : 1);
+}
+
+static bool takes_activations(const struct ggml_tensor *b) {
+    return b->nb[0] == ggml_type_size(b->type) && is_multiple(b, b->type == GGML_TYPE_F32 ? 16 : 8);
+}
+
+// Sums are in F32. Activations are rounded to F16, or to BF16 where `to_bf16`: not for a node that
+// asks for more, of them or, since nothing else tells exact sums from good ones, of its sums.
+static bool may_round(const struct ggml_tensor *node, bool to_bf16) {
+    const enum ggml_prec sums = (enum ggml_prec)node->op_params[0],
+                         activations = (enum ggml_prec)node->op_params[3];
+    return sums != GGML_PREC_F32 && activations != GGML_PREC_F32 &&
+           !(activations == GGML_PREC_F16 && to_bf16);
+}
+
+// A block of threads for 16 rows and all columns, or for 16 rows and one column with its expert.
+static void launch_few(struct simt_work *l, const struct ggml_tensor *node, int64_t blocks) {
+    l->grid[0] = (unsigned)((node->ne[0] + FEW_ROWS - 1) / FEW_ROWS);
+    l->grid[1] = (unsigned)blocks;
+    l->grid[2] = 1;
+}
+
+// A block for a tile of the result; with experts, for the columns of one expert, most often. The
+// last plane is of columns without an expert.
+static void launch_tile(struct simt_work *l, const struct ggml_tensor *node, bool with_experts) {
+    const int64_t planes = with_experts ? node->src[0]->ne[2] + 1 : node->ne[2] * node->ne[3];
+    const int64_t columns = with_experts ? node->ne[1] * node->ne[2] / planes : node->ne[1];
+    l->grid[0] = (unsigned)((node->ne[0] + TILE_ROWS - 1) / TILE_ROWS);
+    l->grid[1] = (unsigned)((columns + TILE_COLUMNS - 1) / TILE_COLUMNS);
+    l->grid[2] = (unsigned)planes;
+    l->args.numbers[1] = l->grid[1];
+}
+
+void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node) {
+    if (node->op != GGML_OP_MUL_MAT && node->op != GGML_OP_MUL_MAT_ID) return;
+    const struct ggml_tensor *a = node->src[0], *b = node->src[1];
+    const bool to_bf16 = a->type == GGML_TYPE_BF16 || a->type == GGML_TYPE_MXFP4;
+    enum simt_kernel first;
+    if (!may_round(node, to_bf16) || a->ne[0] == 0 || !takes_weights(a) || !takes_activations(b) ||
+        !kernel_of_type(SIMT_KERNEL_few_F16, a->type, &first))
+        return;
+    const bool with_experts = node->op == GGML_OP_MUL_MAT_ID;
+    const int64_t pairs = with_experts ? node->ne[1] * node->ne[2] : node->ne[2] * node->ne[3];
+    // Weights are read once for each column with an expert, or once for each expert.
+    const bool few = with_experts ? pairs <= 2 * a->ne[2] : node->ne[1] <= FEW_COLUMNS;
+    if (pairs > MAX_BLOCKS_YZ || a->ne[2] >= MAX_BLOCKS_YZ ||
+        node->ne[1] > (int64_t)MAX_BLOCKS_YZ * TILE_COLUMNS)
+        return;
+    if (few)
+        launch_few(l, node, pairs);
+    else
+        launch_tile(l, node, with_experts);
+    if (!few) kernel_of_type(SIMT_KERNEL_tile_F16, a->type, &first);
+    l->kernel = first;
+    l->threads = TENSOR_THREADS;
+    l->args.numbers[0] = with_experts;
+}

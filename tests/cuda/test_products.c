@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Products on tensor cores where rounding activations to F16 is not simple, and which kernel is
+// chosen. The conformance cases see to ordinary numbers.
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+
+#include "tensor_run.h"
+
+enum { M = 33, K = 96 };
+
+struct operands {
+    struct ggml_tensor a, b, y;
+};
+
+static float weight_of(int64_t m, int64_t k) {
+    return (float)((m * 7 + k * 5) % 13 - 6) / 4.0f; // exact in F16 and BF16
+}
+static float activation_of(int64_t n, int64_t k) {
+    return (float)((n * 3 + k * 11) % 17 - 8) / 16.0f;
+}
+
+static struct operands new_operands(enum ggml_type type, int64_t n, const float *factors) {
+    struct operands o = {new_tensor(type, K, M), new_tensor(GGML_TYPE_F32, K, n),
+                         new_tensor(GGML_TYPE_F32, M, n)};
+    for (int64_t m = 0; m < M; ++m) {
+        for (int64_t k = 0; k < K; ++k) {
+            uint16_t *to = &((uint16_t *)o.a.data)[m * K + k];
+            *to = type == GGML_TYPE_F16 ? ggml_fp32_to_fp16(weight_of(m, k))
+                                        : ggml_fp32_to_bf16(weight_of(m, k)).bits;
+        }
+    }
+    for (int64_t j = 0; j < n; ++j) {
+        for (int64_t k = 0; k < K; ++k)
+            ((float *)o.b.data)[j * K + k] = activation_of(j, k) * factors[j % 4];
+    }
+    o.y.op = GGML_OP_MUL_MAT;
+    return o;
+}
+
+static void free_operands(const struct operands *o) {
+    free_tensor(&o->a);
+    free_tensor(&o->b);
+    free_tensor(&o->y);
+}
+
+// Columns of sizes that F16 does not have, each with its own; all activations are exact in it after
+// a power of two, and so are the sums in F32.
+static void check_sizes(enum ggml_type type, int64_t n, const char *kernel) {
+    const float factors[4] = {1.0f, ldexpf(1.0f, 70), ldexpf(1.0f, -60), 0.0f};
+    struct operands o = new_operands(type, n, factors);
+    o.y.src[0] = &o.a;
+    o.y.src[1] = &o.b;
+    run_node(&o.y, kernel);
+    for (int64_t j = 0; j < n; ++j) {
+        for (int64_t m = 0; m < M; ++m) {
+            double sum = 0.0;
+            for (int64_t k = 0; k < K; ++k)
+                sum += (double)weight_of(m, k) * (double)activation_of(j, k);
+            const float expected = (float)sum * factors[j % 4],
+                        actual = ((float *)o.y.data)[j * M + m];
+            if (actual != expected)
+                fail_msg("%s, column %d, row %d: %g, not %g", kernel, (int)j, (int)m,
+                         (double)actual, (double)expected);
+        }
+    }
+    free_operands(&o);
+}
+
+static void test_sizes(void **state) {
+    (void)state;
+    check_sizes(GGML_TYPE_F16, 1, "kernel_few_");
+    check_sizes(GGML_TYPE_F16, 7, "kernel_few_");
+    check_sizes(GGML_TYPE_BF16, 7, "kernel_few_");
+    check_sizes(GGML_TYPE_F16, 70, "kernel_tile_");
+    check_sizes(GGML_TYPE_BF16, 70, "kernel_tile_");
+}
+
+// Infinities and NaN stay in their column.
+static void test_not_finite(void **state) {
+    (void)state;
+    static const int64_t columns[] = {4, 12};
+    for (size_t i = 0; i < 2; ++i) {
+        const float factors[4] = {1.0f, INFINITY, NAN, 1.0f};
+        const int64_t n = columns[i];
+        struct operands o = new_operands(GGML_TYPE_F16, n, factors);
+        o.y.src[0] = &o.a;
+        o.y.src[1] = &o.b;
+        run_node(&o.y, n <= 8 ? "kernel_few_" : "kernel_tile_");
+        for (int64_t j = 0; j < n; ++j) {
+            for (int64_t m = 0; m < M; ++m) {
+                const float actual = ((float *)o.y.data)[j * M + m];
+                assert_int_equal(isfinite(actual) != 0, j % 4 == 0 || j % 4 == 3);
+            }
+        }
+        free_operands(&o);
+    }
+}
+
+// A node that asks for F32, and operands that lie in odd places, stay with the plain kernel.
+static void test_choice(void **state) {
+    (void)state;
+    const float factors[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+    struct operands o = new_operands(GGML_TYPE_F16, 4, factors);
+    o.y.src[0] = &o.a;
+    o.y.src[1] = &o.b;
+    run_node(&o.y, "kernel_few_F16");
+    o.y.op_params[0] = GGML_PREC_F32;
+    run_node(&o.y, "kernel_mul_mat");
+    o.y.op_params[0] = GGML_PREC_UNDEFINED;
+    o.y.op_params[3] = GGML_PREC_F32;
+    run_node(&o.y, "kernel_mul_mat");
+    o.y.op_params[3] = GGML_PREC_F16;
+    run_node(&o.y, "kernel_few_F16");
+    o.b.data = (char *)o.b.data + 4;
+    o.b.ne[1] = o.y.ne[1] = 3;
+    run_node(&o.y, "kernel_mul_mat");
+    o.b.data = (char *)o.b.data - 4;
+    free_operands(&o);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_choice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
