@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Elements that are moved or converted, one or a block of a coded type per thread.
+#include "encode.h"
 #include "tensor.h"
 
 GPU_FN void move_bytes(GPU_GLOBAL u8 *to, GPU_GLOBAL const u8 *from, u32 n) {
@@ -95,6 +96,45 @@ GPU_KERNEL(kernel_set_rows, 256, gpu_args, p) {
         const gpu_at from = {column, (u64)r, z, w}, to = {column, (u64)id, z, w};
         gpu_store(y.type, gpu_address(y, to), gpu_load(b.type, gpu_address(b, from)));
     }
+}
+
+// Rows, and elements in order, to types with blocks of 32: a thread per block.
+GPU_FN void encode_from(GPU_ARGS gpu_operand &x, gpu_at at, int type, GPU_GLOBAL u8 *to) {
+    float values[32];
+    for (u32 i = 0; i < 32; ++i) {
+        const gpu_at from = {at.x + i, at.y, at.z, at.w};
+        values[i] = gpu_load(x.type, gpu_address(x, from));
+    }
+    gpu_encode_block(type, values, to);
+}
+
+GPU_KERNEL(kernel_set_rows_encoded, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &b = p.operands[1], &ids = p.operands[2];
+    u64 block, z;
+    const u64 plane = gpu_divide(gpu_index(g), (u64)b.ne[0] / 32, &block),
+              w = gpu_divide(plane, (u64)b.ne[2], &z);
+    if (w >= (u64)b.ne[3]) return;
+    for (i64 r = 0; r < b.ne[1]; ++r) {
+        const gpu_at id_at = {(u64)r, z % (u64)ids.ne[1], w % (u64)ids.ne[2], 0};
+        const i64 id = gpu_index_of(ids, gpu_address(ids, id_at));
+        if (id < 0 || id >= y.ne[1]) continue;
+        const gpu_at from = {32 * block, (u64)r, z, w};
+        encode_from(b, from, y.type, gpu_row(y, (u64)id, z, w) + block * gpu_block_bytes(y.type));
+    }
+}
+
+// A row of y may be several of x, or a part of one.
+GPU_KERNEL(kernel_encode, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1];
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y) / 32) return;
+    const gpu_at to = gpu_at_of(y, (u64)y.ne[0] / 32, i);
+    float values[32];
+    for (u32 k = 0; k < 32; ++k)
+        values[k] = gpu_load(x.type, gpu_address(x, gpu_element_at(x, 32 * i + k)));
+    gpu_encode_block(y.type, values, gpu_row(y, to.y, to.z, to.w) + to.x * gpu_block_bytes(y.type));
 }
 
 // A square matrix with x in its diagonal.

@@ -14,6 +14,12 @@ bool simt_accepts_convert(const struct ggml_tensor *node) {
     return ggml_nelements(a) == ggml_nelements(node) && ggml_rows_separable(a);
 }
 
+// Blocks of the result in the order of its elements.
+bool simt_accepts_encode(const struct ggml_tensor *node) {
+    return ggml_nelements(node->src[0]) == ggml_nelements(node) && ggml_has_whole_blocks(node) &&
+           ggml_rows_separable(node);
+}
+
 bool simt_accepts_repeat(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return a->type == node->type && ggml_repeats(a, node) && ggml_rows_separable(a) &&
@@ -36,6 +42,16 @@ bool simt_accepts_set_rows(const struct ggml_tensor *node) {
 void simt_launch_set_rows(struct simt_work *l, const struct ggml_tensor *node) {
     const struct ggml_tensor *b = node->src[0];
     simt_launch_threads(l, b->ne[0] * b->ne[2] * b->ne[3]);
+}
+
+bool simt_accepts_set_rows_encoded(const struct ggml_tensor *node) {
+    return ggml_fits_set_rows(node) && ggml_rows_separable(node);
+}
+
+// A thread per block of a row.
+void simt_launch_set_rows_encoded(struct simt_work *l, const struct ggml_tensor *node) {
+    const struct ggml_tensor *b = node->src[0];
+    simt_launch_threads(l, b->ne[0] / ggml_blck_size(node->type) * b->ne[2] * b->ne[3]);
 }
 
 bool simt_accepts_diag(const struct ggml_tensor *node) {

@@ -27,6 +27,7 @@ SIMT_KERNEL(concat)
 SIMT_KERNEL(convert)
 SIMT_KERNEL(cumsum)
 SIMT_KERNEL(diag)
+SIMT_KERNEL(encode)
 SIMT_KERNEL(flash_attn)
 SIMT_KERNEL(get_rows)
 SIMT_KERNEL(glu)
@@ -44,6 +45,7 @@ SIMT_KERNEL(roll)
 SIMT_KERNEL(rope)
 SIMT_KERNEL(row_back)
 SIMT_KERNEL(set_rows)
+SIMT_KERNEL(set_rows_encoded)
 SIMT_KERNEL(sgd)
 SIMT_KERNEL(silu_back)
 SIMT_KERNEL(soft_max)
@@ -92,6 +94,7 @@ SIMT_ROW(GLU, glu, T_BF16, T_BF16, T_BF16 | T_NONE, simt_accepts_glu, simt_launc
     SIMT_ROW(op, move, T_ALL, T_ALL, T_ANY, simt_accepts_move, simt_launch_blocks)                 \
     SIMT_ROW(op, convert, T_FLOATS, T_FLOATS | T_CODED, T_ANY, simt_accepts_convert, simt_launch_elements) \
     SIMT_ROW(op, convert, T_I32, T_FLOATS, T_ANY, simt_accepts_convert, simt_launch_elements)      \
+    SIMT_ROW(op, encode, T_ENCODED, T_FLOATS, T_ANY, simt_accepts_encode, simt_launch_blocks)      \
     SIMT_ROW(op, convert, T_F32, T_I32, T_ANY, simt_accepts_convert, simt_launch_elements)
 SIMT_COPY_ROWS(CPY)
 SIMT_COPY_ROWS(CONT)
@@ -102,6 +105,7 @@ SIMT_ROW(CONCAT, concat, T_ALL, T_ALL, T_ALL, simt_accepts_concat, simt_launch_b
 SIMT_ROW(GET_ROWS, get_rows, T_F32, T_FLOATS | T_CODED, T_I32, simt_accepts_get_rows, simt_launch_elements)
 SIMT_ROW(GET_ROWS, get_rows, T_I32, T_I32, T_I32, simt_accepts_get_rows, simt_launch_elements)
 SIMT_ROW(SET_ROWS, set_rows, T_FLOATS, T_F32 | T_F16, T_I32 | T_I64, simt_accepts_set_rows, simt_launch_set_rows)
+SIMT_ROW(SET_ROWS, set_rows_encoded, T_ENCODED, T_F32 | T_F16, T_I32 | T_I64, simt_accepts_set_rows_encoded, simt_launch_set_rows_encoded)
 SIMT_ROW(DIAG, diag, T_PLAIN, T_PLAIN, T_ANY, simt_accepts_diag, simt_launch_elements)
 SIMT_ROW(DIAG_MASK_INF, triangle, T_F32, T_F32, T_ANY, simt_accepts_same, simt_launch_triangle)
 SIMT_ROW(DIAG_MASK_ZERO, triangle, T_F32, T_F32, T_ANY, simt_accepts_same, simt_launch_triangle)

@@ -15,6 +15,10 @@
      TYPE_BIT(IQ3_XXS) | TYPE_BIT(IQ3_S) | TYPE_BIT(IQ1_S) | TYPE_BIT(IQ1_M) | TYPE_BIT(IQ4_NL) |  \
      TYPE_BIT(IQ4_XS) | TYPE_BIT(TQ1_0) | TYPE_BIT(TQ2_0) | TYPE_BIT(MXFP4) | TYPE_BIT(NVFP4) |    \
      TYPE_BIT(Q1_0) | TYPE_BIT(Q2_0))
+// What kernels/encode.h has.
+#define T_ENCODED                                                                                  \
+    (TYPE_BIT(Q4_0) | TYPE_BIT(Q4_1) | TYPE_BIT(Q5_0) | TYPE_BIT(Q5_1) | TYPE_BIT(Q8_0) |          \
+     TYPE_BIT(IQ4_NL))
 #define T_ALL (T_PLAIN | T_CODED)
 
 // Conditions, by family; the types have been looked at.
@@ -27,10 +31,12 @@ SIMT_ACCEPTS(add_id)
 SIMT_ACCEPTS(glu)
 SIMT_ACCEPTS(move)
 SIMT_ACCEPTS(convert)
+SIMT_ACCEPTS(encode)
 SIMT_ACCEPTS(repeat)
 SIMT_ACCEPTS(concat)
 SIMT_ACCEPTS(get_rows)
 SIMT_ACCEPTS(set_rows)
+SIMT_ACCEPTS(set_rows_encoded)
 SIMT_ACCEPTS(diag)
 SIMT_ACCEPTS(tri)
 SIMT_ACCEPTS(pad)
@@ -75,6 +81,7 @@ SIMT_LAUNCH(one_block)
 SIMT_LAUNCH(unary)
 SIMT_LAUNCH(binary)
 SIMT_LAUNCH(set_rows)
+SIMT_LAUNCH(set_rows_encoded)
 SIMT_LAUNCH(triangle)
 SIMT_LAUNCH(sum_rows)
 SIMT_LAUNCH(norm)
