@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which nodes must come before which, against a comparison of every pair of them.
 #include "gpu/graph/depend.h"
+#include "gpu/graph/tracker.h"
 
 #include "gpu_test.h"
 #include "support/node_order.h"
@@ -140,11 +141,40 @@ static void test_a_node_that_comes_twice_has_no_order(void **state) {
     ggml_free(ctx);
 }
 
+// --- barriers ------------------------------------------------------------------------------------
+
+static void test_only_dependent_work_waits(void **state) {
+    static struct gpu_tracker tracker;
+    const struct gpu_tracker_touch write_a = {1, 0, 100, true}, read_a = {1, 50, 60, false},
+                                   read_beside = {1, 100, 200, false},
+                                   read_other = {2, 0, 100, false}, write_other = {2, 0, 100, true};
+    (void)state;
+    gpu_tracker_clear(&tracker);
+    assert_false(gpu_tracker_conflicts(&tracker, &write_a, 1));
+    gpu_tracker_add(&tracker, &write_a, 1);
+    assert_true(gpu_tracker_conflicts(&tracker, &read_a, 1));  // reads what was written
+    assert_true(gpu_tracker_conflicts(&tracker, &write_a, 1)); // writes what was written
+    assert_false(gpu_tracker_conflicts(&tracker, &read_beside, 1));
+    assert_false(gpu_tracker_conflicts(&tracker, &read_other, 1));
+    gpu_tracker_add(&tracker, &read_other, 1);
+    assert_false(gpu_tracker_conflicts(&tracker, &read_other, 1)); // two readers
+    assert_true(gpu_tracker_conflicts(&tracker, &write_other, 1)); // writes what was read
+    gpu_tracker_clear(&tracker);
+    assert_false(gpu_tracker_conflicts(&tracker, &write_other, 1));
+    for (int i = 0; i < GPU_TRACKER_TOUCHES; ++i) {
+        const struct gpu_tracker_touch touch = {3, (uint64_t)i, (uint64_t)i + 1, true};
+        assert_false(gpu_tracker_conflicts(&tracker, &touch, 1));
+        gpu_tracker_add(&tracker, &touch, 1);
+    }
+    assert_true(gpu_tracker_conflicts(&tracker, &read_other, 1)); // no room
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_memory_that_overlaps),
         cmocka_unit_test(test_a_node_that_comes_twice_has_no_order),
+        cmocka_unit_test(test_only_dependent_work_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

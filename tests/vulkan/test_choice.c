@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What follows from a device's properties, without any device; and which work waits for other work.
+// What follows from a device's properties, without any device.
 #include "device/device.h"
 #include "plan/plan.h"
-#include "queue/barrier.h"
 #include "recorded.h"
 #include "vulkan_test.h"
 
@@ -99,41 +98,12 @@ static void test_what_is_claimed_is_planned(void **state) {
     }
 }
 
-// --- barriers ------------------------------------------------------------------------------------
-
-static void test_only_dependent_work_waits(void **state) {
-    static struct gvk_tracker tracker;
-    const struct gvk_touch write_a = {1, 0, 100, true}, read_a = {1, 50, 60, false},
-                           read_beside = {1, 100, 200, false}, read_other = {2, 0, 100, false},
-                           write_other = {2, 0, 100, true};
-    (void)state;
-    gvk_tracker_clear(&tracker);
-    assert_false(gvk_tracker_conflicts(&tracker, &write_a, 1));
-    gvk_tracker_add(&tracker, &write_a, 1);
-    assert_true(gvk_tracker_conflicts(&tracker, &read_a, 1));  // reads what was written
-    assert_true(gvk_tracker_conflicts(&tracker, &write_a, 1)); // writes what was written
-    assert_false(gvk_tracker_conflicts(&tracker, &read_beside, 1));
-    assert_false(gvk_tracker_conflicts(&tracker, &read_other, 1));
-    gvk_tracker_add(&tracker, &read_other, 1);
-    assert_false(gvk_tracker_conflicts(&tracker, &read_other, 1)); // two readers
-    assert_true(gvk_tracker_conflicts(&tracker, &write_other, 1)); // writes what was read
-    gvk_tracker_clear(&tracker);
-    assert_false(gvk_tracker_conflicts(&tracker, &write_other, 1));
-    for (int i = 0; i < GVK_MAX_TOUCHES; ++i) {
-        const struct gvk_touch touch = {3, (uint64_t)i, (uint64_t)i + 1, true};
-        assert_false(gvk_tracker_conflicts(&tracker, &touch, 1));
-        gvk_tracker_add(&tracker, &touch, 1);
-    }
-    assert_true(gvk_tracker_conflicts(&tracker, &read_other, 1)); // no room
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_devices_are_offered),
         cmocka_unit_test(test_drivers_on_the_cpu_come_last),
         cmocka_unit_test(test_what_is_known_of_a_device_is_told),
         cmocka_unit_test(test_what_is_claimed_is_planned),
-        cmocka_unit_test(test_only_dependent_work_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,7 +162,7 @@ static bool begin(struct maker *maker) {
     result = context->api.vkBeginCommandBuffer(*commands, &start);
     if (!gvk_context_check(context, result, "vkBeginCommandBuffer")) return false;
     gvk_barrier_full(context, *commands);
-    gvk_tracker_clear(maker->recipe->tracker);
+    gpu_tracker_clear(maker->recipe->tracker);
     if (maker->recording->times) gvk_times_begin(context, maker->recording->times, *commands);
     return true;
 }
@@ -171,20 +171,20 @@ static bool begin(struct maker *maker) {
 // costs the less to record.
 static void order(struct maker *maker, const struct gvk_dispatch *d,
                   const struct binding *bindings) {
-    struct gvk_tracker *tracker = maker->recipe->tracker;
-    struct gvk_touch touches[GVK_MAX_OPERANDS];
+    struct gpu_tracker *tracker = maker->recipe->tracker;
+    struct gpu_tracker_touch touches[GVK_MAX_OPERANDS];
     for (int i = 0; i < d->n_operands; ++i) {
         // All that is bound, since shaders read whole vectors and words.
-        touches[i] =
-            (struct gvk_touch){bindings[i].buffer->id, bindings[i].offset,
-                               bindings[i].offset + bindings[i].size, (d->writes >> i & 1) != 0};
+        touches[i] = (struct gpu_tracker_touch){bindings[i].buffer->id, bindings[i].offset,
+                                                bindings[i].offset + bindings[i].size,
+                                                (d->writes >> i & 1) != 0};
     }
-    if (gvk_tracker_conflicts(tracker, touches, d->n_operands)) {
+    if (gpu_tracker_conflicts(tracker, touches, d->n_operands)) {
         gvk_barrier_full(maker->recipe->context, maker->recording->commands);
-        gvk_tracker_clear(tracker);
+        gpu_tracker_clear(tracker);
         maker->recording->n_barriers++;
     }
-    gvk_tracker_add(tracker, touches, d->n_operands);
+    gpu_tracker_add(tracker, touches, d->n_operands);
 }
 
 // Records dispatch i: parameters, descriptor set, barrier where it depends on earlier ones,

@@ -4,9 +4,9 @@
 #define GVK_RECORDING_H
 
 #include "gpu/graph/graph_key.h"
+#include "gpu/graph/tracker.h"
 #include "memory/buffer.h"
 #include "plan/plan.h"
-#include "queue/barrier.h"
 #include "queue/profile.h"
 
 struct gvk_recording {
@@ -32,7 +32,7 @@ struct gvk_recipe {
     const struct gpu_graph_key *key;
     const struct gvk_plan *plan; // with dispatches
     const struct gvk_buffer *scratch;
-    struct gvk_tracker *tracker;
+    struct gpu_tracker *tracker;
     bool has_times; // of its nodes
 };
 

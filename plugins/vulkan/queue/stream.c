@@ -65,7 +65,7 @@ VkCommandBuffer gvk_stream_commands(struct gvk_stream *stream) {
     const VkResult result = context->api.vkBeginCommandBuffer(commands, &info);
     if (!gvk_context_check(context, result, "vkBeginCommandBuffer")) return VK_NULL_HANDLE;
     gvk_barrier_full(context, commands);
-    gvk_tracker_clear(&stream->open_tracker);
+    gpu_tracker_clear(&stream->open_tracker);
     stream->open = commands;
     stream->open_spare = spare;
     stream->open_bytes = 0;

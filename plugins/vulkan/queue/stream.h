@@ -24,7 +24,7 @@ struct gvk_stream {
     // Transfers.
     VkCommandBuffer open; // being recorded, or VK_NULL_HANDLE
     size_t open_bytes;
-    struct gvk_tracker open_tracker;
+    struct gpu_tracker open_tracker;
     struct {
         VkCommandBuffer handle;
         uint64_t value; // of its last submission
@@ -47,7 +47,7 @@ struct gvk_stream {
     int n_recordings;
     uint64_t n_graphs;
     struct gvk_buffer *scratch;
-    struct gvk_tracker tracker;
+    struct gpu_tracker tracker;
     struct gvk_profile profile;
 };
 

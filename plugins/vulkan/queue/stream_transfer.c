@@ -46,13 +46,14 @@ static enum ggml_status record_copy(struct gvk_stream *stream, const struct gvk_
                                     const struct gvk_place *dst, uint64_t size) {
     const VkCommandBuffer commands = gvk_stream_commands(stream);
     if (!commands) return GGML_STATUS_FAILED;
-    const struct gvk_touch touches[2] = {{src->buffer->id, src->offset, src->offset + size, false},
-                                         {dst->buffer->id, dst->offset, dst->offset + size, true}};
-    if (gvk_tracker_conflicts(&stream->open_tracker, touches, 2)) {
+    const struct gpu_tracker_touch touches[2] = {
+        {src->buffer->id, src->offset, src->offset + size, false},
+        {dst->buffer->id, dst->offset, dst->offset + size, true}};
+    if (gpu_tracker_conflicts(&stream->open_tracker, touches, 2)) {
         gvk_barrier_full(stream->context, commands);
-        gvk_tracker_clear(&stream->open_tracker);
+        gpu_tracker_clear(&stream->open_tracker);
     }
-    gvk_tracker_add(&stream->open_tracker, touches, 2);
+    gpu_tracker_add(&stream->open_tracker, touches, 2);
     const VkBufferCopy region = {src->offset, dst->offset, size};
     stream->context->api.vkCmdCopyBuffer(commands, src->buffer->handle, dst->buffer->handle, 1,
                                          &region);
