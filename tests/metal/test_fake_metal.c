@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/objc.h"
 #include "base/util.h"
@@ -75,13 +76,19 @@ static struct gpu_operand operand(mtl_id buffer) {
 
 enum mistake { NONE, NO_RESOURCE, NO_END };
 
-// y = 3 x on a queue.
-static mtl_id triple(struct run *r, int queue, mtl_id from, mtl_id to, enum mistake mistake) {
+// to = 3 from.
+static struct gpu_args triple_args(mtl_id from, mtl_id to) {
     const float three = 3.0f;
     struct gpu_args args = {.operands = {operand(to), operand(from)}, .numbers = {SCALE}};
     memcpy(&args.params[0], &three, sizeof(three));
+    return args;
+}
+
+// The same as a command buffer of its own on a queue.
+static mtl_id triple(struct run *r, int queue, mtl_id from, mtl_id to, enum mistake mistake) {
+    const struct gpu_args args = triple_args(from, to);
     const mtl_id commands = mtl_command_buffer(r->queues[queue]);
-    const mtl_id encoder = mtl_compute_encoder(commands);
+    const mtl_id encoder = mtl_compute_encoder(commands, MTL_DISPATCH_SERIAL);
     mtl_set_pipeline(encoder, r->pipeline);
     mtl_set_bytes(encoder, &args, sizeof(args), 0);
     mtl_use_resource(encoder, from, MTL_USAGE_READ);
@@ -140,6 +147,59 @@ static void test_queues(void **state) {
     assert_true(isnan(two_queues(false)));
 }
 
+// x times 9 in two dispatches of one encoder.
+static float two_dispatches(mtl_word type, bool separates) {
+    struct run r;
+    start(&r);
+    for (int i = 0; i < N; ++i)
+        seen(r.x)[i] = 1.0f;
+    const mtl_id commands = mtl_command_buffer(r.queues[0]);
+    const mtl_id encoder = mtl_compute_encoder(commands, type);
+    const mtl_id from[2] = {r.x, r.y}, to[2] = {r.y, r.x};
+    mtl_set_pipeline(encoder, r.pipeline);
+    mtl_use_resource(encoder, r.x, MTL_USAGE_READ | MTL_USAGE_WRITE);
+    mtl_use_resource(encoder, r.y, MTL_USAGE_READ | MTL_USAGE_WRITE);
+    for (int i = 0; i < 2; ++i) {
+        const struct gpu_args args = triple_args(from[i], to[i]);
+        mtl_set_bytes(encoder, &args, sizeof(args), 0);
+        mtl_dispatch(encoder, (struct mtl_size){1, 1, 1}, (struct mtl_size){N, 1, 1});
+        if (separates) mtl_memory_barrier(encoder, MTL_SCOPE_BUFFERS);
+    }
+    mtl_end_encoding(encoder);
+    mtl_commit(commands);
+    mtl_wait_until_completed(commands);
+    const float result = seen(r.x)[0];
+    stop(&r);
+    return result;
+}
+
+static void test_barriers(void **state) {
+    (void)state;
+    assert_true(two_dispatches(MTL_DISPATCH_SERIAL, false) == 9.0f);
+    assert_true(two_dispatches(MTL_DISPATCH_CONCURRENT, true) == 9.0f);
+    assert_true(isnan(two_dispatches(MTL_DISPATCH_CONCURRENT, false)));
+}
+
+// The device sees memory of the program's at an address of its own.
+static void test_borrowed(void **state) {
+    struct run r;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    float *memory = aligned_alloc(page, page);
+    (void)state;
+    start(&r);
+    for (int i = 0; i < N; ++i)
+        memory[i] = (float)i;
+    const mtl_id buffer = mtl_new_buffer_no_copy(r.device, memory, page, MTL_STORAGE_SHARED, NULL);
+    assert_ptr_equal(mtl_contents(buffer), memory);
+    assert_true(mtl_gpu_address(buffer) != (uintptr_t)memory);
+    mtl_wait_until_completed(triple(&r, 0, buffer, buffer, NONE));
+    assert_true(memory[5] == 15.0f);
+    mtl_release(buffer);
+    stop(&r);
+    free(memory);
+    assert_int_equal(fake_metal_faults(), 0);
+}
+
 static void test_failures(void **state) {
     struct run r;
     (void)state;
@@ -190,10 +250,9 @@ static void test_misuse(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late),
-        cmocka_unit_test(test_queues),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_late),     cmocka_unit_test(test_queues),
+        cmocka_unit_test(test_barriers), cmocka_unit_test(test_borrowed),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_misuse),
     };
     setenv("FAKE_METAL_TOLERANT", "1", 1);
     return mtl_start() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;

@@ -216,6 +216,91 @@ static void test_memory(void **state) {
     assert_int_equal(metal_live(), 0);
 }
 
+// --- memory of the application's -----------------------------------------------------------------
+
+// A sum of two tensors that lie in the application's memory, written there as well.
+static bool add_in_place(ggml_backend_t stream, ggml_backend_buffer_t buffer, float *memory,
+                         size_t at_a, size_t at_b) {
+    struct ggml_context *context = ggml_init((struct ggml_init_params){1 << 20, NULL, true});
+    struct ggml_tensor *a = ggml_new_tensor_1d(context, GGML_TYPE_F32, N);
+    struct ggml_tensor *b = ggml_new_tensor_1d(context, GGML_TYPE_F32, N);
+    struct ggml_tensor *sum = ggml_add_inplace(context, a, b);
+    struct ggml_cgraph *graph = ggml_new_graph(context);
+    ggml_build_forward_expand(graph, sum);
+    for (int i = 0; i < N; ++i) {
+        memory[at_a + (size_t)i] = (float)i;
+        memory[at_b + (size_t)i] = 100.0f;
+    }
+    bool right = ggml_backend_tensor_alloc(buffer, a, memory + at_a) == GGML_STATUS_SUCCESS &&
+                 ggml_backend_tensor_alloc(buffer, b, memory + at_b) == GGML_STATUS_SUCCESS &&
+                 ggml_backend_view_init(sum) == GGML_STATUS_SUCCESS &&
+                 ggml_backend_graph_compute(stream, graph) == GGML_STATUS_SUCCESS;
+    for (int i = 0; i < N && right; ++i)
+        right = memory[at_a + (size_t)i] == 100.0f + (float)i && memory[at_b + (size_t)i] == 100.0f;
+    ggml_free(context);
+    return right;
+}
+
+// The device's largest buffer is a quarter of the memory: tensors lie in different windows, and one
+// at the end of a window lies wholly in the next.
+static void test_host_memory(void **state) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), n_pages = 16;
+    float *memory = aligned_alloc(page, n_pages * page);
+    char text[32];
+    (void)state;
+    snprintf(text, sizeof(text), "%zu", n_pages / 4 * page);
+    setenv("FAKE_METAL_MAX_BUFFER", text, 1);
+    ggml_backend_reg_t reg = load();
+    ggml_backend_dev_t device = ggml_backend_reg_dev_get(reg, 0);
+    struct ggml_backend_dev_props props;
+    ggml_backend_dev_get_props(device, &props);
+    assert_true(props.caps.buffer_from_host_ptr && props.caps.mmap_support);
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    // The last page is not full.
+    const size_t size = n_pages * page - 256;
+    ggml_backend_buffer_t buffer =
+        ggml_backend_dev_buffer_from_host_ptr(device, memory, size, N * sizeof(float));
+    assert_non_null(buffer);
+    assert_ptr_equal(ggml_backend_buffer_get_base(buffer), memory);
+    const size_t floats = page / sizeof(float), end = size / sizeof(float) - N;
+    assert_true(add_in_place(stream, buffer, memory, 0, N));
+    assert_true(add_in_place(stream, buffer, memory, 0, end));
+    for (size_t at = 4; at < end - N; at += floats - 8)
+        assert_true(add_in_place(stream, buffer, memory, at, at + N));
+    ggml_backend_buffer_free(buffer);
+    // Refused: no beginning of a page; tensors that no window would show whole.
+    assert_null(ggml_backend_dev_buffer_from_host_ptr(device, memory + 1, page, page));
+    assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
+    assert_null(ggml_backend_dev_buffer_from_host_ptr(device, memory, size, n_pages / 4 * page));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_MEMORY);
+    metal_fail(2, FAKE_METAL_OUT_OF_MEMORY); // the third window
+    assert_null(ggml_backend_dev_buffer_from_host_ptr(device, memory, size, 64));
+    metal_fail(-1, 0);
+    ggml_backend_free(stream);
+    unload(reg);
+    assert_int_equal(metal_live(), 0);
+    unsetenv("FAKE_METAL_MAX_BUFFER");
+    free(memory);
+}
+
+// A device with memory of its own would read the host's across a bus.
+static void test_separate_memory(void **state) {
+    struct ggml_backend_dev_props props;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *memory = aligned_alloc(page, page);
+    (void)state;
+    setenv("FAKE_METAL_UNIFIED", "0", 1);
+    ggml_backend_reg_t reg = load();
+    ggml_backend_dev_t device = ggml_backend_reg_dev_get(reg, 0);
+    ggml_backend_dev_get_props(device, &props);
+    assert_int_equal(props.type, GGML_BACKEND_DEVICE_TYPE_GPU);
+    assert_false(props.caps.buffer_from_host_ptr);
+    assert_null(ggml_backend_dev_buffer_from_host_ptr(device, memory, page, page));
+    unload(reg);
+    unsetenv("FAKE_METAL_UNIFIED");
+    free(memory);
+}
+
 static void test_child(void **state) {
     static struct work work;
     (void)state;
@@ -267,8 +352,10 @@ static void test_no_metal(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices), cmocka_unit_test(test_faults), cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_child),  cmocka_unit_test(test_unfit),
+        cmocka_unit_test(test_devices),     cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_lost),        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_child),       cmocka_unit_test(test_unfit),
+        cmocka_unit_test(test_host_memory), cmocka_unit_test(test_separate_memory),
     };
     const struct CMUnitTest without[] = {cmocka_unit_test(test_no_metal)};
     if (argc > 1 && strcmp(argv[1], "no-metal") == 0)

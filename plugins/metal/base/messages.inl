@@ -41,6 +41,7 @@ MTL_ASK(bool, supports_family, "supportsFamily:", (mtl_number family), (family))
 MTL_GET(mtl_id, new_queue, "newCommandQueue")
 MTL_GET(mtl_id, new_event, "newSharedEvent")
 MTL_ASK(mtl_id, new_buffer, "newBufferWithLength:options:", (mtl_word length, mtl_word options), (length, options))
+MTL_ASK(mtl_id, new_buffer_no_copy, "newBufferWithBytesNoCopy:length:options:deallocator:", (void *memory, mtl_word length, mtl_word options, mtl_id deallocator), (memory, length, options, deallocator))
 MTL_ASK(mtl_id, new_library, "newLibraryWithSource:options:error:", (mtl_id source, mtl_id options, mtl_id *out_error), (source, options, out_error))
 MTL_ASK(mtl_id, new_pipeline, "newComputePipelineStateWithFunction:error:", (mtl_id function, mtl_id *out_error), (function, out_error))
 
@@ -57,7 +58,7 @@ MTL_GET(uint64_t, gpu_address, "gpuAddress")
 
 // MTLCommandQueue, MTLCommandBuffer.
 MTL_GET(mtl_id, command_buffer, "commandBuffer")
-MTL_GET(mtl_id, compute_encoder, "computeCommandEncoder")
+MTL_ASK(mtl_id, compute_encoder, "computeCommandEncoderWithDispatchType:", (mtl_word type), (type))
 MTL_TELL(encode_signal, "encodeSignalEvent:value:", (mtl_id event, uint64_t value), (event, value))
 MTL_TELL(encode_wait, "encodeWaitForEvent:value:", (mtl_id event, uint64_t value), (event, value))
 MTL_DO(commit, "commit")
@@ -70,6 +71,7 @@ MTL_TELL(set_pipeline, "setComputePipelineState:", (mtl_id pipeline), (pipeline)
 MTL_TELL(set_bytes, "setBytes:length:atIndex:", (const void *bytes, mtl_word length, mtl_word index), (bytes, length, index))
 MTL_TELL(use_resource, "useResource:usage:", (mtl_id resource, mtl_word usage), (resource, usage))
 MTL_TELL(dispatch, "dispatchThreadgroups:threadsPerThreadgroup:", (struct mtl_size groups, struct mtl_size threads), (groups, threads))
+MTL_TELL(memory_barrier, "memoryBarrierWithScope:", (mtl_word scope), (scope))
 MTL_DO(end_encoding, "endEncoding")
 // clang-format on
 #undef MTL_GET

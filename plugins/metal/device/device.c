@@ -48,7 +48,10 @@ static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_prop
     props->description = device->description;
     props->type = device_type(handle);
     props->device_id = device->id;
-    props->caps = (struct ggml_backend_dev_caps){.async = true, .events = true};
+    props->caps = (struct ggml_backend_dev_caps){.async = true,
+                                                 .buffer_from_host_ptr = device->unified,
+                                                 .events = true,
+                                                 .mmap_support = device->unified};
     device_memory(handle, &props->memory_free, &props->memory_total);
 }
 
@@ -85,6 +88,7 @@ const struct ggml_device_table metal_device_table = {
     .get_props = device_props,
     .init_backend = device_init,
     .get_buffer_type = device_buffer_type,
+    .buffer_from_host_ptr = metal_buffer_from_host,
     .supports_op = device_supports_op,
     .supports_buft = device_supports_buft,
     .event_new = device_event_new,

@@ -3,6 +3,8 @@
 // for queued work, which may still use it.
 #include "memory/buffer.h"
 
+#include <unistd.h>
+
 #include "gpu/base/tables.h"
 #include "queue/stream.h"
 
@@ -13,40 +15,75 @@ enum { ALIGNMENT = 256 };
 static void buffer_release(struct metal_buffer *buffer) {
     if (metal_in_owner()) {
         metal_streams_wait(buffer->context);
-        mtl_release(buffer->handle);
+        for (int i = 0; i < buffer->n_windows; ++i)
+            mtl_release(buffer->windows[i].handle);
     }
     ggml_aligned_free(buffer, sizeof(*buffer));
 }
 
-// Waits until no stream uses the memory.
 static void buffer_free(ggml_backend_buffer_t handle) {
     buffer_release(handle->context);
     ggml_sdk_buffer_free(handle);
 }
 
-// The GPU's address, which is never dereferenced on the host.
+// What tensors' data counts from: the GPU's address, which is never dereferenced on the host, or
+// the application's.
 static void *buffer_base(ggml_backend_buffer_t handle) {
-    return (void *)(uintptr_t)((struct metal_buffer *)handle->context)->address;
+    return (void *)(uintptr_t)((struct metal_buffer *)handle->context)->base;
 }
 
+// --- places --------------------------------------------------------------------------------------
+
 // NULL for tensors in other memory, recognised by the buffer's entry.
-struct metal_buffer *metal_buffer_of(const struct ggml_tensor *tensor) {
+static const struct metal_buffer *buffer_of(const struct ggml_tensor *tensor) {
     const ggml_backend_buffer_t owner = gpu_buffer_of(tensor);
     return owner && owner->table->free == buffer_free ? owner->context : NULL;
 }
 
-// Where the host sees what a tensor has at an offset.
-static char *seen(const struct metal_buffer *buffer, const struct ggml_tensor *tensor,
-                  size_t offset) {
-    return buffer->contents + ((uint64_t)(uintptr_t)tensor->data - buffer->address) + offset;
+// Bytes from the beginning of the buffer to the tensor.
+static size_t offset_in(const struct metal_buffer *buffer, const struct ggml_tensor *tensor) {
+    return (size_t)((uint64_t)(uintptr_t)tensor->data - buffer->base);
 }
 
-// Shared memory: the host writes it directly.
+// The window that shows bytes [begin, begin + size), or NULL.
+static const struct metal_window *find_window(const struct metal_buffer *buffer, size_t begin,
+                                              size_t size) {
+    for (int i = 0; i < buffer->n_windows; ++i) {
+        const struct metal_window *w = &buffer->windows[i];
+        if (begin >= w->begin && begin - w->begin <= w->size &&
+            size <= w->size - (begin - w->begin))
+            return w;
+    }
+    return NULL;
+}
+
+bool metal_place_of(const struct ggml_tensor *tensor, struct metal_place *out_place) {
+    const struct metal_buffer *buffer = buffer_of(tensor);
+    *out_place = (struct metal_place){0};
+    if (!buffer) return false;
+    const size_t offset = offset_in(buffer, tensor);
+    const struct metal_window *window = find_window(buffer, offset, ggml_nbytes(tensor));
+    if (!window) return false;
+    *out_place = (struct metal_place){.context = buffer->context,
+                                      .handle = window->handle,
+                                      .contents = window->contents + (offset - window->begin),
+                                      .address = window->address + (offset - window->begin)};
+    return true;
+}
+
+// Windows of one buffer follow each other for the host: the first one leads to every byte.
+static char *host_bytes(const struct metal_buffer *buffer, const struct ggml_tensor *tensor,
+                        size_t offset) {
+    return buffer->windows[0].contents + offset_in(buffer, tensor) + offset;
+}
+
+// --- entries -------------------------------------------------------------------------------------
+
 static int32_t buffer_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
                              uint8_t value, size_t offset, size_t size) {
     const struct metal_buffer *buffer = handle->context;
     const enum ggml_host_status status = metal_context_check(buffer->context);
-    if (status == GGML_HOST_OK) memset(seen(buffer, tensor, offset), value, size);
+    if (status == GGML_HOST_OK) memset(host_bytes(buffer, tensor, offset), value, size);
     return status;
 }
 
@@ -54,7 +91,7 @@ static int32_t buffer_set(ggml_backend_buffer_t handle, struct ggml_tensor *tens
                           const void *data, size_t offset, size_t size) {
     const struct metal_buffer *buffer = handle->context;
     const enum ggml_host_status status = metal_context_check(buffer->context);
-    if (status == GGML_HOST_OK) memcpy(seen(buffer, tensor, offset), data, size);
+    if (status == GGML_HOST_OK) memcpy(host_bytes(buffer, tensor, offset), data, size);
     return status;
 }
 
@@ -62,24 +99,25 @@ static int32_t buffer_get(ggml_backend_buffer_t handle, const struct ggml_tensor
                           void *data, size_t offset, size_t size) {
     const struct metal_buffer *buffer = handle->context;
     const enum ggml_host_status status = metal_context_check(buffer->context);
-    if (status == GGML_HOST_OK) memcpy(data, seen(buffer, tensor, offset), size);
+    if (status == GGML_HOST_OK) memcpy(data, host_bytes(buffer, tensor, offset), size);
     return status;
 }
 
 // Also from buffers of other devices.
 static int32_t buffer_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
-    const struct metal_buffer *buffer = handle->context, *from = metal_buffer_of(src);
+    const struct metal_buffer *buffer = handle->context, *from = buffer_of(src);
     if (!from) return GGML_HOST_UNSUPPORTED;
     const enum ggml_host_status status = metal_context_check(buffer->context);
-    if (status == GGML_HOST_OK) memmove(seen(buffer, dst, 0), seen(from, src, 0), ggml_nbytes(dst));
+    if (status == GGML_HOST_OK)
+        memmove(host_bytes(buffer, dst, 0), host_bytes(from, src, 0), ggml_nbytes(dst));
     return status;
 }
 
 static int32_t buffer_clear(ggml_backend_buffer_t handle, uint8_t value) {
     const struct metal_buffer *buffer = handle->context;
     const enum ggml_host_status status = metal_context_check(buffer->context);
-    if (status == GGML_HOST_OK) memset(buffer->contents, value, buffer->size);
+    if (status == GGML_HOST_OK) memset(buffer->windows[0].contents, value, buffer->size);
     return status;
 }
 
@@ -94,20 +132,45 @@ static const struct ggml_buffer_table buffer_table = {
     .clear = buffer_clear,
 };
 
-// --- types ---------------------------------------------------------------------------------------
+// --- making --------------------------------------------------------------------------------------
 
-// Storage is shared between host and GPU. The address is available since Metal 3.
-static enum ggml_host_status allocate(struct metal_buffer *buffer) {
-    const enum ggml_host_status status = metal_context_check(buffer->context);
-    if (status != GGML_HOST_OK) return status;
-    void *pool = mtl_api.pool_push();
-    buffer->handle = mtl_new_buffer(buffer->context->device, buffer->size, MTL_STORAGE_SHARED);
-    buffer->contents = mtl_contents(buffer->handle);
-    buffer->address = mtl_gpu_address(buffer->handle);
-    mtl_api.pool_pop(pool);
-    if (buffer->contents && buffer->address) return GGML_HOST_OK;
-    mtl_release(buffer->handle);
-    return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no buffer of %zu bytes", buffer->size);
+// Appends a window of the buffer over a buffer of Metal's, which it takes over; NULL fails.
+static bool add_window(struct metal_buffer *buffer, mtl_id handle, size_t begin, size_t size) {
+    struct metal_window *w = &buffer->windows[buffer->n_windows];
+    *w = (struct metal_window){.handle = handle,
+                               .begin = begin,
+                               .size = size,
+                               .contents = mtl_contents(handle),
+                               .address = mtl_gpu_address(handle)};
+    if (!w->contents || !w->address) {
+        mtl_release(handle);
+        return false;
+    }
+    buffer->n_windows++;
+    return true;
+}
+
+// A buffer without windows on the device; NULL after set_error.
+static struct metal_buffer *buffer_new(struct metal_device *device, size_t size) {
+    struct metal_context *context = metal_device_context(device);
+    if (!context || metal_context_check(context) != GGML_HOST_OK) return NULL;
+    struct metal_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
+    if (!buffer) return NULL;
+    memset(buffer, 0, sizeof(*buffer));
+    buffer->context = context;
+    buffer->size = size;
+    return buffer;
+}
+
+// Hands the buffer to the host if it is complete, else releases it.
+static int32_t buffer_finish(struct metal_buffer *buffer, ggml_backend_buffer_type_t buft,
+                             bool complete, ggml_backend_buffer_t *out_buffer) {
+    if (complete) *out_buffer = ggml_sdk_buffer_new(buft, &buffer_table, buffer, buffer->size);
+    if (*out_buffer) return GGML_HOST_OK;
+    if (!complete)
+        metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no buffer of %zu bytes", buffer->size);
+    buffer_release(buffer);
+    return GGML_HOST_OUT_OF_MEMORY;
 }
 
 static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
@@ -117,23 +180,17 @@ static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
 // Limits are checked before Metal is called, for a message that says what is wrong.
 static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
-    struct metal_context *context = metal_device_context(buft->context);
-    if (!context) return GGML_HOST_FAILED;
     if (size > buft_max_size(buft))
         return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: %zu bytes are more than a buffer has",
                           size);
-    struct metal_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
-    if (!buffer) return GGML_HOST_OUT_OF_MEMORY;
-    *buffer = (struct metal_buffer){.context = context, .size = size};
-    const enum ggml_host_status status = allocate(buffer);
-    if (status != GGML_HOST_OK) {
-        ggml_aligned_free(buffer, sizeof(*buffer));
-        return status;
-    }
-    *out_buffer = ggml_sdk_buffer_new(buft, &buffer_table, buffer, size);
-    if (*out_buffer) return GGML_HOST_OK;
-    buffer_release(buffer);
-    return GGML_HOST_OUT_OF_MEMORY;
+    struct metal_buffer *buffer = buffer_new(buft->context, size);
+    if (!buffer) return GGML_HOST_FAILED;
+    void *pool = mtl_api.pool_push();
+    const bool made = add_window(
+        buffer, mtl_new_buffer(buffer->context->device, size, MTL_STORAGE_SHARED), 0, size);
+    mtl_api.pool_pop(pool);
+    buffer->base = buffer->windows[0].address;
+    return buffer_finish(buffer, buft, made, out_buffer);
 }
 
 static const char *buft_name(ggml_backend_buffer_type_t buft) {
@@ -156,4 +213,44 @@ static const struct ggml_buffer_type_table buft_table = {
 void metal_buffer_types_init(struct metal_device *device) {
     device->buft = (struct ggml_backend_buffer_type){
         .table = &buft_table, .device = &device->base, .context = device};
+}
+
+// --- memory of the application's -----------------------------------------------------------------
+
+// Windows as large as the device's buffers may be, each beginning so far before the last one's end
+// that a tensor of max_tensor_size lies wholly in one of them.
+static bool add_windows(struct metal_buffer *buffer, char *memory, size_t page, size_t max_window,
+                        size_t max_tensor_size) {
+    const size_t overlap = (max_tensor_size + page - 1) / page * page + page;
+    size_t begin = 0;
+    for (; buffer->n_windows < METAL_MAX_WINDOWS; begin += max_window - overlap) {
+        const size_t left = buffer->size - begin, size = MIN(left, max_window);
+        const mtl_id handle =
+            mtl_new_buffer_no_copy(buffer->context->device, memory + begin,
+                                   (size + page - 1) / page * page, MTL_STORAGE_SHARED, NULL);
+        if (!add_window(buffer, handle, begin, size)) return false;
+        if (size == left) return true;
+        if (overlap >= max_window) return false;
+    }
+    return false;
+}
+
+// Metal takes whole pages: the last one is shown to its end, although the buffer may end before.
+int32_t metal_buffer_from_host(ggml_backend_dev_t handle, void *memory, size_t size,
+                               size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
+    struct metal_device *device = metal_device_of(handle);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (!device->unified) return GGML_HOST_UNSUPPORTED;
+    if ((uintptr_t)memory % page != 0)
+        return metal_fail(GGML_HOST_INVALID_ARGUMENT,
+                          "metal: memory of the application's has to begin with a page (%zu bytes)",
+                          page);
+    struct metal_buffer *buffer = buffer_new(device, size);
+    if (!buffer) return GGML_HOST_FAILED;
+    buffer->base = (uintptr_t)memory;
+    void *pool = mtl_api.pool_push();
+    const bool made = add_windows(buffer, memory, page, device->max_buffer / page * page,
+                                  MIN(max_tensor_size, size));
+    mtl_api.pool_pop(pool);
+    return buffer_finish(buffer, &device->buft, made, out_buffer);
 }

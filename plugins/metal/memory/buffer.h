@@ -1,20 +1,45 @@
 // SPDX-License-Identifier: MIT
-// Buffers that the host and the device share. A tensor's data is an address of the device's.
+// Buffers that the host and the device share: memory of Metal's, where a tensor's data is an
+// address of the device's, and memory of the application's, where it is the application's own
+// address.
 #ifndef METAL_MEMORY_BUFFER_H
 #define METAL_MEMORY_BUFFER_H
 
 #include "device/device.h"
 
+// Windows of memory of the application's, each a buffer of Metal's: one is at most as large as the
+// device's largest buffer.
+enum { METAL_MAX_WINDOWS = 32 };
+
+struct metal_window {
+    mtl_id handle;
+    size_t begin, size; // bytes of the buffer that it shows
+    char *contents;     // where the host sees its first byte
+    uint64_t address;   // where the device sees it
+};
+
 struct metal_buffer {
+    struct metal_context *context;
+    uint64_t base; // what tensors' data counts from
+    size_t size;
+    int n_windows;
+    struct metal_window windows[METAL_MAX_WINDOWS]; // by their beginnings; they may overlap
+};
+
+// Where a tensor lies.
+struct metal_place {
     struct metal_context *context;
     mtl_id handle;
     char *contents;   // where the host sees it
     uint64_t address; // where the device sees it
-    size_t size;
 };
 
 void metal_buffer_types_init(struct metal_device *device);
-// The buffer of this plugin's that the tensor lies in, or NULL. [any-thread]
-struct metal_buffer *metal_buffer_of(const struct ggml_tensor *tensor);
+// Finds the window that shows the whole tensor. False: it does not lie in a buffer of this
+// plugin's, or no window shows all of it. O(windows). [any-thread]
+bool metal_place_of(const struct ggml_tensor *tensor, struct metal_place *out_place);
+// Entry of devices: memory that begins and ends with a page, without a copy.
+int32_t metal_buffer_from_host(ggml_backend_dev_t device, void *memory, size_t size,
+                               size_t max_tensor_size, ggml_backend_buffer_t *out_buffer);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Graphs: a dispatch per node, in order. An encoder runs its dispatches one after the other.
+// Graphs: a dispatch per node. The dispatches of an encoder run at the same time, but for those
+// that a barrier separates: one is encoded where a node touches bytes that an earlier one since the
+// last barrier writes, or writes bytes that one reads.
+#include "gpu/graph/tracker.h"
 #include "memory/buffer.h"
 #include "queue/stream.h"
 
@@ -16,13 +19,12 @@ struct encoding {
     mtl_id used[MAX_USED]; // that the encoder was told of
 };
 
-// A command buffer with an encoder; ended after NODES_PER_COMMIT nodes, so that the GPU starts
-// before the graph is encoded.
 static enum ggml_host_status begin(struct encoding *e) {
     e->n_nodes = e->n_used = 0;
+    gpu_tracker_clear(&e->stream->tracker);
     e->commands = metal_stream_begin(e->stream);
     if (!e->commands) return GGML_HOST_OUT_OF_MEMORY;
-    e->encoder = mtl_compute_encoder(e->commands);
+    e->encoder = mtl_compute_encoder(e->commands, MTL_DISPATCH_CONCURRENT);
     if (e->encoder) return GGML_HOST_OK;
     mtl_release(e->commands);
     e->commands = NULL;
@@ -47,25 +49,41 @@ static void use(struct encoding *e, mtl_id buffer) {
     if (e->n_used < MAX_USED) e->used[e->n_used++] = buffer;
 }
 
-// Metal has to know every buffer that a kernel reaches by an address. false for memory of another
-// device.
-static bool use_operand(struct encoding *e, const struct ggml_tensor *tensor) {
-    const struct metal_buffer *buffer = metal_buffer_of(tensor);
-    if (!buffer || buffer->context != e->stream->context) return false;
-    use(e, buffer->handle);
+// Puts in the device's address of an operand, and adds the bytes that it touches. These are counted
+// by the host's addresses, under which also two buffers over the same memory are the same.
+static bool place_operand(struct encoding *e, const struct ggml_tensor *tensor, bool writes,
+                          struct gpu_operand *operand, struct gpu_tracker_touch *out_touch) {
+    struct metal_place place;
+    if (!metal_place_of(tensor, &place) || place.context != e->stream->context) return false;
+    use(e, place.handle);
+    operand->data = place.address;
+    const uint64_t first = (uintptr_t)place.contents;
+    *out_touch = (struct gpu_tracker_touch){0, first, first + ggml_nbytes(tensor), writes};
     return true;
 }
 
-static bool use_operands(struct encoding *e, const struct ggml_tensor *node) {
-    bool here = use_operand(e, node);
-    for (int i = 0; i < GGML_MAX_SRC && here; ++i)
-        here = !node->src[i] || use_operand(e, node->src[i]);
-    return here;
+static int place_operands(struct encoding *e, const struct ggml_tensor *node,
+                          struct gpu_operand *operands, struct gpu_tracker_touch *touches) {
+    int n = 0;
+    bool here = place_operand(e, node, true, &operands[0], &touches[n++]);
+    for (int i = 1; i < GPU_MAX_OPERANDS && here; ++i) {
+        if (node->src[i - 1])
+            here = place_operand(e, node->src[i - 1], false, &operands[i], &touches[n++]);
+    }
+    return here ? n : 0;
 }
 
-// Encodes one node: pipeline, parameters by value, grid. A node with an empty grid has nothing to
-// compute.
+static void order(struct encoding *e, const struct gpu_tracker_touch *touches, int n) {
+    struct gpu_tracker *tracker = &e->stream->tracker;
+    if (gpu_tracker_conflicts(tracker, touches, n)) {
+        mtl_memory_barrier(e->encoder, MTL_SCOPE_BUFFERS);
+        gpu_tracker_clear(tracker);
+    }
+    gpu_tracker_add(tracker, touches, n);
+}
+
 static enum ggml_host_status encode(struct encoding *e, const struct ggml_tensor *node) {
+    struct gpu_tracker_touch touches[GPU_MAX_OPERANDS];
     struct simt_work work;
     if (!simt_kernel_prepare(&work, node))
         return metal_fail(GGML_HOST_UNSUPPORTED, "metal: '%.*s' can't be computed: %s",
@@ -73,7 +91,8 @@ static enum ggml_host_status encode(struct encoding *e, const struct ggml_tensor
     if (work.grid[0] == 0) return GGML_HOST_OK;
     const enum ggml_host_status status = e->commands ? GGML_HOST_OK : begin(e);
     if (status != GGML_HOST_OK) return status;
-    if (!use_operands(e, node))
+    const int n = place_operands(e, node, work.args.operands, touches);
+    if (n == 0)
         return metal_fail(GGML_HOST_INVALID_ARGUMENT,
                           "metal: '%.*s' or a source of it does not lie in memory of this device",
                           GGML_MAX_NAME, node->name);
@@ -81,6 +100,7 @@ static enum ggml_host_status encode(struct encoding *e, const struct ggml_tensor
     if (work.threads > mtl_max_threads(pipeline))
         return metal_fail(GGML_HOST_UNSUPPORTED, "metal: %s can't have %u threads",
                           simt_kernel_names[work.kernel], work.threads);
+    order(e, touches, n);
     mtl_set_pipeline(e->encoder, pipeline);
     mtl_set_bytes(e->encoder, &work.args, sizeof(work.args), 0);
     mtl_dispatch(e->encoder, (struct mtl_size){work.grid[0], work.grid[1], work.grid[2]},
@@ -89,8 +109,6 @@ static enum ggml_host_status encode(struct encoding *e, const struct ggml_tensor
     return GGML_HOST_OK;
 }
 
-// Encodes and commits the graph, and returns without waiting. After a failure
-// nothing more is committed.
 int32_t metal_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct encoding e = {.stream = backend->context};
     enum ggml_host_status status = metal_context_check(e.stream->context);

@@ -5,6 +5,7 @@
 #define METAL_QUEUE_STREAM_H
 
 #include "device/device.h"
+#include "gpu/graph/tracker.h"
 
 enum { METAL_MAX_PENDING = 64 };
 
@@ -15,6 +16,7 @@ struct metal_stream {
     mtl_id queue;
     mtl_id pending[METAL_MAX_PENDING]; // committed and not waited for, the oldest first
     int n_pending;
+    struct gpu_tracker tracker;   // of the command buffer that is being filled
     struct metal_failure failure; // that synchronize has not returned yet
     struct metal_stream *next;    // of the context's
 };

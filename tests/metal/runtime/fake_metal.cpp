@@ -2,9 +2,12 @@
 // Objective-C's runtime and Metal without a Mac: objects with reference counts, autorelease pools,
 // devices, queues. Work of a queue is done as late as Metal may: when somebody waits for it, so
 // that whoever forgets to wait gets poison. The host and the device see a buffer at different
-// addresses; kernels may use what their encoder was told of. FAKE_METAL_DEVICES: how many devices
-// there are (1); FAKE_METAL_MEMORY: bytes of each (1 GiB); FAKE_METAL_FAMILY: whether they are of
-// Metal 3 (1); FAKE_METAL_WIDTH: lanes of a SIMD group (32).
+// addresses; kernels may use what their encoder was told of. Dispatches of a concurrent encoder
+// between two barriers are run last one first, so that whoever forgets a barrier gets poison.
+// FAKE_METAL_DEVICES: how many devices there are (1); FAKE_METAL_MEMORY: bytes of each (1 GiB);
+// FAKE_METAL_FAMILY: whether they are of Metal 3 (1); FAKE_METAL_WIDTH: lanes of a SIMD group (32);
+// FAKE_METAL_MAX_BUFFER: bytes of the largest buffer (as much as there is); FAKE_METAL_UNIFIED:
+// whether host and device share memory (1).
 #include "fake_metal.h"
 
 #include <stdarg.h>
@@ -15,6 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -244,14 +248,21 @@ struct queue;
 struct commands;
 static std::set<queue *> *queues = new std::set<queue *>();
 
+// Of memory that is the program's own the device has a copy, which is brought up to date around
+// each kernel: programs that give it the host's address are found out.
 struct buffer : object {
     device *owner;
     size_t length, mapped;
+    bool borrowed = false;
     char *contents = nullptr, *address = nullptr;
+    std::vector<char> before; // what the device was shown last of borrowed memory
     buffer(device *d, size_t n)
         : object("MTLBuffer"), owner(d), length(n), mapped((n + 4095) / 4096 * 4096) {
     }
     bool map();
+    bool borrow(char *memory);
+    void show();
+    void fetch();
     void end() override;
 };
 
@@ -321,12 +332,19 @@ struct commands : object {
 
 struct encoder : object {
     commands *owner;
-    bool ended = false;
+    bool concurrent, ended = false;
+    std::vector<step> open; // dispatches since the last barrier
     pipeline *current = nullptr;
     std::vector<char> bytes;
     std::set<buffer *> used;
-    explicit encoder(commands *c) : object("MTLComputeCommandEncoder"), owner(c) {
+    encoder(commands *c, bool at_once)
+        : object("MTLComputeCommandEncoder"), owner(c), concurrent(at_once) {
         retain(c);
+    }
+    void barrier() {
+        if (concurrent) std::reverse(open.begin(), open.end());
+        owner->steps.insert(owner->steps.end(), open.begin(), open.end());
+        open.clear();
     }
     void end() override {
         if (!ended) fault("an encoder is gone before it has ended");
@@ -350,6 +368,31 @@ bool buffer::map() {
     return true;
 }
 
+bool buffer::borrow(char *memory) {
+    void *there = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (there == MAP_FAILED) return false;
+    borrowed = true;
+    contents = memory;
+    address = (char *)there;
+    return true;
+}
+
+void buffer::show() {
+    if (borrowed) {
+        memcpy(address, contents, length);
+        before.assign(address, address + length);
+    }
+    simt_memory_show(address, length);
+}
+
+// Another buffer may show the same memory: what the kernel has not changed is left alone.
+void buffer::fetch() {
+    simt_memory_remove(address);
+    for (size_t i = 0; borrowed && i < length; ++i) {
+        if (address[i] != before[i]) contents[i] = address[i];
+    }
+}
+
 void buffer::end() {
     for (const queue *q : *queues) {
         for (const commands *c : q->pending) {
@@ -357,8 +400,9 @@ void buffer::end() {
         }
     }
     if (!contents) return;
-    munmap(contents, mapped);
     munmap(address, mapped);
+    if (borrowed) return;
+    munmap(contents, mapped);
     owner->allocated -= mapped;
 }
 
@@ -422,10 +466,10 @@ static bool run_kernel(const simt_launch &launch, const std::set<buffer *> &used
                        std::string *why) {
     char message[256];
     for (buffer *b : used)
-        simt_memory_show(b->address, b->length);
+        b->show();
     const bool good = simt_run(&launch, message, sizeof(message));
     for (buffer *b : used)
-        simt_memory_remove(b->address);
+        b->fetch();
     if (good) return true;
     fprintf(stderr, "fake Metal: %s\n", message);
     *why = message;
@@ -453,7 +497,7 @@ static void dispatch(encoder *self, selector, size3 groups, size3 threads) {
     const std::vector<char> bytes = self->bytes;
     const std::set<buffer *> used = self->used;
     self->owner->used.insert(used.begin(), used.end());
-    self->owner->steps.push_back([=](std::string *why) {
+    self->open.push_back([=](std::string *why) {
         const simt_launch launch = {
             name.c_str(),
             {(unsigned)groups.width, (unsigned)groups.height, (unsigned)groups.depth},
@@ -491,6 +535,20 @@ static object *new_buffer(device *self, selector, unsigned long length, unsigned
     if (self->allocated + length > number("FAKE_METAL_MEMORY", (size_t)1 << 30)) return nullptr;
     buffer *b = new buffer(self, length);
     if (b->map()) return b;
+    release(b);
+    return nullptr;
+}
+
+static object *new_buffer_no_copy(device *self, selector, char *memory, unsigned long length,
+                                  unsigned long how, object *deallocator) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    HOLD if (how != 0 || deallocator) fault("options %lu or a deallocator for a buffer", how);
+    if ((uintptr_t)memory % page != 0 || length % page != 0)
+        fault("memory of a program that is not whole pages");
+    if (length == 0 || fails("newBufferWithBytesNoCopy")) return nullptr;
+    if (length > number("FAKE_METAL_MAX_BUFFER", (size_t)1 << 30)) return nullptr;
+    buffer *b = new buffer(self, length);
+    if (b->borrow(memory)) return b;
     release(b);
     return nullptr;
 }
@@ -548,10 +606,12 @@ static void add_device() {
         +[](device *self, selector) { return (unsigned long)self->allocated; });
     add(
         "MTLDevice", "maxBufferLength", +[](device *, selector) {
-            return (unsigned long)number("FAKE_METAL_MEMORY", (size_t)1 << 30);
+            return (unsigned long)number("FAKE_METAL_MAX_BUFFER",
+                                         number("FAKE_METAL_MEMORY", (size_t)1 << 30));
         });
     add(
-        "MTLDevice", "hasUnifiedMemory", +[](device *, selector) { return true; });
+        "MTLDevice", "hasUnifiedMemory",
+        +[](device *, selector) { return number("FAKE_METAL_UNIFIED", 1) != 0; });
     add(
         "MTLDevice", "supportsFamily:", +[](device *, selector, long family) {
             return family == 1007 || (family == 5001 && number("FAKE_METAL_FAMILY", 1) != 0);
@@ -565,6 +625,7 @@ static void add_device() {
             HOLD return fails("newSharedEvent") ? nullptr : new event();
         });
     add("MTLDevice", "newBufferWithLength:options:", new_buffer);
+    add("MTLDevice", "newBufferWithBytesNoCopy:length:options:deallocator:", new_buffer_no_copy);
     add("MTLDevice", "newLibraryWithSource:options:error:", new_library);
     add("MTLDevice", "newComputePipelineStateWithFunction:error:", new_pipeline);
     add(
@@ -592,11 +653,12 @@ static void add_commands() {
             HOLD return fails("commandBuffer") ? nullptr : autorelease(new commands(self));
         });
     add(
-        "MTLCommandBuffer", "computeCommandEncoder", +[](commands *self, selector) -> object * {
+        "MTLCommandBuffer", "computeCommandEncoderWithDispatchType:",
+        +[](commands *self, selector, unsigned long type) -> object * {
             HOLD if (fails("computeCommandEncoder")) return nullptr;
-            if (self->encoding || self->status) fault("a second encoder");
+            if (self->encoding || self->status || type > 1) fault("a second encoder");
             self->encoding = true;
-            return autorelease(new encoder(self));
+            return autorelease(new encoder(self, type == 1));
         });
     add(
         "MTLCommandBuffer",
@@ -653,8 +715,14 @@ static void add_encoder() {
         });
     add(kind, "dispatchThreadgroups:threadsPerThreadgroup:", dispatch);
     add(
+        kind, "memoryBarrierWithScope:", +[](encoder *self, selector, unsigned long scope) {
+            HOLD if (scope != 1) fault("a barrier of scope %lu", scope);
+            if (is_open(self, "a barrier")) self->barrier();
+        });
+    add(
         kind, "endEncoding", +[](encoder *self, selector) {
             HOLD if (!is_open(self, "a second end")) return;
+            self->barrier();
             self->ended = true;
             self->owner->encoding = false;
         });
