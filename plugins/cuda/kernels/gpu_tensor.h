@@ -27,23 +27,22 @@ struct alignas(8) gpu_words2 {
 #include "gpu_tensor_nvidia.h"
 #endif
 
-// The wrappers, each with its definition in tests/simt/test_primitives.c:
+// clang-format off
+// The wrappers; tests/simt/test_primitives.c compares each with its definition:
 //   gpu_load_16(p), gpu_load_8(p), gpu_store_8(p, words)   one access to aligned memory
 //   gpu_mma_f16(d, a, b), gpu_mma_bf16   d += a b, sums in F32
-//   gpu_load_matrices(r, row)       ldmatrix: four matrices of 8 x 8 halves; lane i gives the
-//   address
-//                                   of row i % 8 of matrix i / 8, in shared memory, and gets of
-//                                   each matrix m r[m]: row i / 4, columns 2 (i % 4) and the next
+//   gpu_load_matrices(r, row)       ldmatrix: four matrices of 8 x 8 halves; lane i gives the address of row i % 8 of
+//                                   matrix i / 8, in shared memory, and gets of each matrix m r[m]: row i / 4, columns
+//                                   2 (i % 4) and the next
 //   gpu_load_matrices_turned(r, row)   the same with each matrix transposed
-//   gpu_copy_16(to, from, n)        begins to copy 16 bytes to shared memory, of which only the
-//                                   first n are read, the others 0; both addresses are multiples of
-//                                   16
+//   gpu_copy_16(to, from, n)        begins to copy 16 bytes to shared memory, of which only the first n are read, the
+//                                   others 0; both addresses are multiples of 16
 //   gpu_copy_group()                closes a group of copies
 //   gpu_copy_wait<N>()              waits until at most N groups of this thread are under way
 //   gpu_sync_warp()                 barrier of the warp, also for shared memory
 //   gpu_pack_f16(low, high), gpu_pack_bf16   two floats, rounded to nearest even
 //   gpu_sub_f16, gpu_fma_f16, gpu_fma_bf16   on pairs, each rounded once
-//   gpu_bytes(a, b, selector)       prmt: byte i of the result is byte (selector >> 4 i & 7) of a,
-//   b
+//   gpu_bytes(a, b, selector)       prmt: byte i of the result is byte (selector >> 4 i & 7) of a, b
+// clang-format on
 
 #endif

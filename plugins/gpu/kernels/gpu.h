@@ -17,24 +17,26 @@ typedef int i32;
 typedef gpu_word u64;
 typedef gpu_number i64;
 
+// clang-format off
 // An implementation defines:
 //   GPU_KERNEL(name, threads, args, p) { GPU_THREAD(g); ... }
-//                                   a kernel of up to `threads` threads; p: its arguments, by
-//                                   value; g: which thread this is
+//                                   a kernel of up to `threads` threads; p: its arguments, by value; g: which thread
+//                                   this is
 //   GPU_FN                          before every other function
 //   GPU_TABLE(type, name, n)        a constant array: GPU_TABLE(u8, powers, 5) = {...};
-//   GPU_SHARED(type, name, n)       an array in shared memory, at the top of a kernel; not
-//   initialised GPU_GLOBAL, GPU_LOCAL, GPU_PRIVATE, GPU_ARGS
-//                                   what a pointer or reference is to: device memory, shared
-//                                   memory, a variable of the thread, the kernel's arguments (which
-//                                   are const)
-//   gpu_tid(g), gpu_ntid(g)         number of the thread in its block, threads of a block
-//   (one-dimensional) gpu_bid_x/y/z(g), gpu_nbid_x(g) number of the block, blocks in x gpu_sync(g)
-//   barrier of the block gpu_shfl_xor(v, m)              value of the lane whose number differs by
-//   m; all 32 lanes call it gpu_bits(f), gpu_float(u)       a float's bits, and back
+//   GPU_SHARED(type, name, n)       an array in shared memory, at the top of a kernel; not initialised
+//   GPU_GLOBAL, GPU_LOCAL, GPU_PRIVATE, GPU_ARGS
+//                                   what a pointer or reference is to: device memory, shared memory, a variable of
+//                                   the thread, the kernel's arguments (which are const)
+//   gpu_tid(g), gpu_ntid(g)         number of the thread in its block, threads of a block (one-dimensional)
+//   gpu_bid_x/y/z(g), gpu_nbid_x(g) number of the block, blocks in x
+//   gpu_sync(g)                     barrier of the block
+//   gpu_shfl_xor(v, m)              value of the lane whose number differs by m; all 32 lanes call it
+//   gpu_bits(f), gpu_float(u)       a float's bits, and back
 //   gpu_f16_to_f32, gpu_f32_to_f16  to nearest, ties to even
 //   gpu_fma, gpu_sqrt, gpu_floor    correctly rounded
 //   gpu_mul                         likewise; never a part of an fma
+// clang-format on
 #if defined(GPU_EMULATED)
 #include "gpu_emulated.h"
 #elif defined(__METAL_VERSION__)
