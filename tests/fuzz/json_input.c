@@ -13,7 +13,7 @@
 #include "devices/print.h"
 #include "json_text.h"
 #include "plugin-check/report.h"
-#include "sched/report.h"
+#include "sched/report/report.h"
 
 enum { MOST_TEXTS = 64, N_ITEMS = 3 };
 
