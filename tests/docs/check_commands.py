@@ -35,6 +35,7 @@ COMMANDS = {  # another command that runs in its place, Ci or Needs
     "tools/test": Ci("tools/test --build"),
     "sudo ldconfig": Needs("the system's own folders", "nothing"),
     "ggml-devices Vulkan0": "ggml-devices CPU",
+    "ggml-bench report": Needs("minutes of measuring", "tests/tools/check_report.py, with --quick"),
     "ggml-conformance": "ggml-conformance --every 151",
     "ggml-exec llama-cli ...": REAL,
     "ggml-node": Needs("mpirun", "suite mpi"),
