@@ -68,6 +68,7 @@ COMMANDS = {  # another command that runs in its place, Ci or Needs
     "ninja -C build core/lib/libggml.a": "mkdir -p build/core/lib && cp $BUILT/core/lib/libggml.a build/core/lib/",
     "tools/mpi-test": Needs("root and network namespaces", "nothing"),
     "tools/fuzz --seconds 20": Ci("tools/fuzz --seconds 20"),
+    "tools/release": Needs("a changelog of a release", "tests/packaging/check_recipes.py, with --draft"),
     "tools/device-report": Needs("a GPU", "nothing"),
 }
 # What a document's commands find beside them: {name: file of the source tree, or block of code of the document}.
