@@ -15,6 +15,17 @@
 
 #include "base/threadpool.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#endif
+#endif
+#if !defined(HAS_ASAN)
+#define HAS_ASAN 0
+#endif
+
 enum { N_THREADS = 3, N_FORKS = 400, DEADLINE_SECONDS = 10 };
 
 static atomic_bool stop;
@@ -34,6 +45,8 @@ static void test_child_takes_a_pool(void **state) {
     pthread_t threads[N_THREADS];
     int n_good = 0;
     (void)state;
+    // Its allocator keeps the lock of a thread that the child does not have, and waits for ever.
+    if (HAS_ASAN) skip();
     for (int i = 0; i < N_THREADS; ++i)
         assert_int_equal(pthread_create(&threads[i], NULL, use_pools, NULL), 0);
     for (int i = 0; i < N_FORKS && n_good == i; ++i) {
