@@ -295,8 +295,15 @@ GPU_FN float gpu_decode_iq3(int type, GPU_GLOBAL const u8 *b, u32 j) {
     return scale * (float)(1 + 2 * digit) * (b[74 + l] >> k & 1 ? -1.0f : 1.0f);
 }
 
-GPU_FN float gpu_decode_iq1(int type, GPU_GLOBAL const u8 *b, u32 j) {
-    const u32 l = j / 8;
+// What eight neighbours of IQ1_S and IQ1_M share: their digits, of 2 bits each, and what they are
+// multiplied by.
+struct gpu_iq1_part {
+    u32 digits;
+    bool is_below; // one eighth below the digits instead of above
+    float scale;   // of an eighth
+};
+
+GPU_FN gpu_iq1_part gpu_iq1_part_at(int type, GPU_GLOBAL const u8 *b, u32 l) {
     u32 high, scale, index;
     u16 bits;
     if (type == TYPE_IQ1_S) {
@@ -313,9 +320,14 @@ GPU_FN float gpu_decode_iq1(int type, GPU_GLOBAL const u8 *b, u32 j) {
         bits = (u16)(gpu_u16_at(s) >> 12 | (gpu_u16_at(s + 2) >> 8 & 0x00f0) |
                      (gpu_u16_at(s + 4) >> 4 & 0x0f00) | (gpu_u16_at(s + 6) & 0xf000));
     }
-    const int digit = (int)(gpu_grid_iq1[index | (high & 7) << 8] >> (2 * (j % 8)) & 3);
-    return gpu_f16_to_f32(bits) * 0.125f * (float)(2 * scale + 1) *
-           (float)(8 * (digit - 1) + (high & 8 ? -1 : 1));
+    return {gpu_grid_iq1[index | (high & 7) << 8], (high & 8) != 0,
+            gpu_f16_to_f32(bits) * 0.125f * (float)(2 * scale + 1)};
+}
+
+GPU_FN float gpu_decode_iq1(int type, GPU_GLOBAL const u8 *b, u32 j) {
+    const gpu_iq1_part part = gpu_iq1_part_at(type, b, j / 8);
+    const int digit = (int)(part.digits >> (2 * (j % 8)) & 3);
+    return part.scale * (float)(8 * (digit - 1) + (part.is_below ? -1 : 1));
 }
 
 // --- any type ------------------------------------------------------------------------------------

@@ -228,27 +228,10 @@ GPU_FN gpu_four gpu_four_iq3(int type, GPU_GLOBAL const u8 *b, u32 j) {
 }
 
 GPU_FN gpu_four gpu_four_iq1(int type, GPU_GLOBAL const u8 *b, u32 j) {
-    const u32 l = j / 8;
-    u32 high, scale, index;
-    u16 bits;
-    if (type == TYPE_IQ1_S) {
-        const u32 word = gpu_u16_at(b + 34 + 2 * (l / 4));
-        high = (word >> (3 * (l % 4)) & 7) | word >> 15 << 3;
-        scale = word >> 12 & 7;
-        index = b[2 + l];
-        bits = (u16)gpu_u16_at(b);
-    } else {
-        GPU_GLOBAL const u8 *s = b + 48;
-        high = b[32 + l / 2] >> (4 * (l % 2)) & 15;
-        scale = gpu_u16_at(s + 2 * (l / 8)) >> (3 * (l / 2 % 4)) & 7;
-        index = b[l];
-        bits = (u16)(gpu_u16_at(s) >> 12 | (gpu_u16_at(s + 2) >> 8 & 0x00f0) |
-                     (gpu_u16_at(s + 4) >> 4 & 0x0f00) | (gpu_u16_at(s + 6) & 0xf000));
-    }
+    const gpu_iq1_part part = gpu_iq1_part_at(type, b, j / 8);
     // 8 * (digit - 1) and one eighth up or down
-    const u32 digits = gpu_spread_2((u32)gpu_grid_iq1[index | (high & 7) << 8] >> (2 * (j & 4)));
-    return {(high & 8 ? 0x77777777u : 0x79797979u) + 8u * digits,
-            gpu_f16_to_f32(bits) * 0.125f * (float)(2 * scale + 1), 0.0f};
+    const u32 digits = gpu_spread_2(part.digits >> (2 * (j & 4)));
+    return {(part.is_below ? 0x77777777u : 0x79797979u) + 8u * digits, part.scale, 0.0f};
 }
 
 // --- any type with blocks ------------------------------------------------------------------------
