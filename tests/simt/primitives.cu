@@ -74,9 +74,9 @@ GPU_KERNEL(primitive_copies, 32, primitive_args, p) {
     gpu_copy_16(&second[lane], (const gpu_words4 *)p.y + lane, 16);
     gpu_copy_group();
     gpu_copy_wait<1>();
-    ((gpu_words4 *)p.out)[lane] = first[lane];
+    ((gpu_words4 *)p.out)[lane] = gpu_load_16(&first[lane]);
     gpu_copy_wait<0>();
-    ((gpu_words4 *)p.out)[32 + lane] = second[lane];
+    ((gpu_words4 *)p.out)[32 + lane] = gpu_load_16(&second[lane]);
 }
 // Defects: a group is not waited for; a row of another lane is read without a barrier.
 GPU_KERNEL(primitive_copies_not_waited, 32, primitive_args, p) {
@@ -85,7 +85,7 @@ GPU_KERNEL(primitive_copies_not_waited, 32, primitive_args, p) {
     gpu_copy_16(&first[gpu_tid(g)], (const gpu_words4 *)p.x + gpu_tid(g), 16);
     gpu_copy_group();
     gpu_copy_wait<1>();
-    ((gpu_words4 *)p.out)[gpu_tid(g)] = first[gpu_tid(g)];
+    ((gpu_words4 *)p.out)[gpu_tid(g)] = gpu_load_16(&first[gpu_tid(g)]);
 }
 GPU_KERNEL(primitive_copies_no_barrier, 32, primitive_args, p) {
     GPU_THREAD(g);
@@ -93,7 +93,7 @@ GPU_KERNEL(primitive_copies_no_barrier, 32, primitive_args, p) {
     gpu_copy_16(&first[gpu_tid(g)], (const gpu_words4 *)p.x + gpu_tid(g), 16);
     gpu_copy_group();
     gpu_copy_wait<0>();
-    ((gpu_words4 *)p.out)[gpu_tid(g)] = first[(gpu_tid(g) + 1) % 32];
+    ((gpu_words4 *)p.out)[gpu_tid(g)] = gpu_load_16(&first[(gpu_tid(g) + 1) % 32]);
 }
 
 // What is done on words: x, y and z are arrays of them; out has eight results of each.

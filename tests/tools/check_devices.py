@@ -127,7 +127,7 @@ def check_terminal(folder):
     for columns in (40, 50, 80, 200):
         shown = run_in_terminal(columns, "--plugin-path", folder)
         plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", shown)
-        wide = [line for line in plain.split("\n") if len(line) > columns and " " in line.strip()]
+        wide = [line for line in re.split(r"[\r\n]+", plain) if len(line) > columns and " " in line.strip()]
         # A path is never broken.
         wide = [line for line in wide if not any(len(word) + 12 > columns for word in line.split())]
         check(f"lines fit {columns} columns", not wide and "CPU" in plain, wide or plain)
