@@ -61,10 +61,11 @@ bool ggml_backend_compare_graph_backend(ggml_backend_t backend1, ggml_backend_t 
                                         ggml_backend_eval_callback callback, void *user_data,
                                         struct ggml_tensor const *const *test_nodes,
                                         size_t num_test_nodes) {
-    if (!device_given(backend1, __func__, "first stream")) return false;
-    if (!device_given(backend2, __func__, "second stream")) return false;
-    if (!device_given(callback ? graph : NULL, __func__, "graph or the callback")) return false;
-    if (num_test_nodes > 0 && !device_given(test_nodes, __func__, "list of nodes to test"))
+    if (!device_require_arg(backend1, __func__, "first stream")) return false;
+    if (!device_require_arg(backend2, __func__, "second stream")) return false;
+    if (!device_require_arg(callback ? graph : NULL, __func__, "graph or the callback"))
+        return false;
+    if (num_test_nodes > 0 && !device_require_arg(test_nodes, __func__, "list of nodes to test"))
         return false;
     struct ggml_backend_graph_copy copy = ggml_backend_graph_copy(backend2, graph);
     if (!copy.graph) return false;

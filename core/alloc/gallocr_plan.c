@@ -394,12 +394,12 @@ bool graph_plan_build(struct ggml_gallocr *galloc, const struct ggml_cgraph *gra
     if (!ids_are_valid(leaf_ids, graph->n_leafs, galloc->n_buffers)) return false;
     planner.plan->n_nodes = graph->n_nodes;
     planner.plan->n_leafs = graph->n_leafs;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     if (make_pools(planner.plan, galloc->n_pools) && add_all(&planner) && place_all(&planner)) {
         return true;
     }
     graph_plan_clear(planner.plan);
-    if (ggml_fail_count() == told) {
+    if (ggml_fail_count() == failures_before) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "graph allocator: no memory to plan %d nodes",
                   graph->n_nodes);
     }

@@ -132,7 +132,7 @@ static bool copier_duplicate(struct copier *copier, struct ggml_backend_graph_co
 
 // Not only the leafs: a node's data may be kept from an earlier computation.
 static bool copier_copy_data(const struct copier *copier) {
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     for (size_t i = 0; i < copier->n_sources; ++i) {
         const struct ggml_tensor *source = copier->sources[i];
         struct ggml_tensor *copy = *copier_copy_of(copier, source);
@@ -141,7 +141,7 @@ static bool copier_copy_data(const struct copier *copier) {
         } else {
             ggml_backend_tensor_copy(source, copy);
         }
-        if (ggml_fail_count() != told) return false;
+        if (ggml_fail_count() != failures_before) return false;
     }
     return true;
 }
@@ -179,7 +179,8 @@ struct ggml_backend_graph_copy ggml_backend_graph_copy(ggml_backend_t backend,
     const struct ggml_backend_graph_copy nothing = {0};
     struct ggml_backend_graph_copy result = {0};
     struct copier copier = {0};
-    if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph")) {
+    if (!device_require_arg(backend, __func__, "stream") ||
+        !device_require_arg(graph, __func__, "graph")) {
         return nothing;
     }
     if (graph->error || graph->n_nodes <= 0 || !graph->nodes) {

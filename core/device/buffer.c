@@ -10,7 +10,7 @@
 ggml_backend_buffer_t ggml_sdk_buffer_new(ggml_backend_buffer_type_t buft,
                                           const struct ggml_buffer_table *table, void *context,
                                           size_t size) {
-    if (!device_given(buft, __func__, "buffer type")) return NULL;
+    if (!device_require_arg(buft, __func__, "buffer type")) return NULL;
     ggml_backend_buffer_t buffer = ggml_mem_calloc(1, sizeof(*buffer));
     if (!buffer) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a buffer object of type %s", __func__,
@@ -41,21 +41,21 @@ void ggml_backend_buffer_free(ggml_backend_buffer_t buffer) {
 }
 
 ggml_backend_buffer_type_t ggml_backend_buffer_get_type(ggml_backend_buffer_t buffer) {
-    return device_given(buffer, __func__, "buffer") ? buffer->buft : NULL;
+    return device_require_arg(buffer, __func__, "buffer") ? buffer->buft : NULL;
 }
 
 size_t ggml_backend_buffer_get_size(ggml_backend_buffer_t buffer) {
-    return device_given(buffer, __func__, "buffer") ? buffer->size : 0;
+    return device_require_arg(buffer, __func__, "buffer") ? buffer->size : 0;
 }
 
 enum ggml_backend_buffer_usage ggml_backend_buffer_get_usage(ggml_backend_buffer_t buffer) {
-    if (!device_given(buffer, __func__, "buffer")) return GGML_BACKEND_BUFFER_USAGE_ANY;
+    if (!device_require_arg(buffer, __func__, "buffer")) return GGML_BACKEND_BUFFER_USAGE_ANY;
     return (enum ggml_backend_buffer_usage)buffer->usage;
 }
 
 // NULL without a message where there is no entry, and for buffers of 0 bytes but the meta device's.
 void *ggml_backend_buffer_get_base(ggml_backend_buffer_t buffer) {
-    if (!device_given(buffer, __func__, "buffer") || !buffer->table->get_base) return NULL;
+    if (!device_require_arg(buffer, __func__, "buffer") || !buffer->table->get_base) return NULL;
     if (buffer->size == 0 && !device_buft_is_meta(buffer->buft)) return NULL;
     void *base = buffer->table->get_base(buffer);
     if (!base && buffer->size > 0) {
@@ -67,7 +67,7 @@ void *ggml_backend_buffer_get_base(ggml_backend_buffer_t buffer) {
 }
 
 const char *ggml_backend_buffer_name(ggml_backend_buffer_t buffer) {
-    if (!device_given(buffer, __func__, "buffer")) return "NULL";
+    if (!device_require_arg(buffer, __func__, "buffer")) return "NULL";
     return ggml_backend_buft_name(buffer->buft);
 }
 
@@ -85,13 +85,14 @@ size_t ggml_backend_buffer_get_alloc_size(ggml_backend_buffer_t buffer,
 }
 
 bool ggml_backend_buffer_is_host(ggml_backend_buffer_t buffer) {
-    return device_given(buffer, __func__, "buffer") && ggml_backend_buft_is_host(buffer->buft);
+    return device_require_arg(buffer, __func__, "buffer") &&
+           ggml_backend_buft_is_host(buffer->buft);
 }
 
 // Also the padding between tensors, which no tensor reaches.
 void ggml_backend_buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     THREAD_GUARD_VOID(buffer);
-    if (!device_given(buffer, __func__, "buffer") || buffer->size == 0) return;
+    if (!device_require_arg(buffer, __func__, "buffer") || buffer->size == 0) return;
     const char *label = device_buft_label(buffer->buft);
     if (!device_offers(buffer->table->clear != NULL, __func__, label, "clear")) return;
     const unsigned long errors_before = ggml_fail_count();
@@ -107,7 +108,7 @@ static enum ggml_host_status optional_status(int32_t status, unsigned long error
 
 void ggml_backend_buffer_reset(ggml_backend_buffer_t buffer) {
     THREAD_GUARD_VOID(buffer);
-    if (!device_given(buffer, __func__, "buffer") || !buffer->table->reset) return;
+    if (!device_require_arg(buffer, __func__, "buffer") || !buffer->table->reset) return;
     const unsigned long errors_before = ggml_fail_count();
     optional_status(buffer->table->reset(buffer), errors_before, __func__, buffer);
 }
@@ -117,8 +118,8 @@ void ggml_backend_buffer_reset(ggml_backend_buffer_t buffer) {
 enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
                                                  struct ggml_tensor *tensor) {
     THREAD_GUARD(buffer, GGML_STATUS_FAILED);
-    if (!device_given(buffer, __func__, "buffer")) return GGML_STATUS_FAILED;
-    if (!device_given(tensor, __func__, "tensor")) return GGML_STATUS_FAILED;
+    if (!device_require_arg(buffer, __func__, "buffer")) return GGML_STATUS_FAILED;
+    if (!device_require_arg(tensor, __func__, "tensor")) return GGML_STATUS_FAILED;
     if (!buffer->table->init_tensor) return GGML_STATUS_SUCCESS;
     const unsigned long errors_before = ggml_fail_count();
     const int32_t status = buffer->table->init_tensor(buffer, tensor);
@@ -129,7 +130,7 @@ enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
 void ggml_backend_buffer_set_usage(ggml_backend_buffer_t buffer,
                                    enum ggml_backend_buffer_usage usage) {
     THREAD_GUARD_VOID(buffer);
-    if (!device_given(buffer, __func__, "buffer")) return;
+    if (!device_require_arg(buffer, __func__, "buffer")) return;
     if ((int)usage < GGML_BACKEND_BUFFER_USAGE_ANY || usage > GGML_BACKEND_BUFFER_USAGE_COMPUTE) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: there is no usage %d", __func__, (int)usage);
         return;

@@ -17,7 +17,7 @@ const char *device_buft_label(ggml_backend_buffer_type_t buft);
 const char *device_stream_label(ggml_backend_t backend);
 
 // Whether `object` isn't NULL; otherwise records "function: the WHAT is NULL".
-bool device_given(const void *object, const char *function, const char *what);
+bool device_require_arg(const void *object, const char *function, const char *what);
 // Whether an optional entry exists; otherwise records that the device or buffer type lacks it.
 bool device_offers(bool present, const char *function, const char *label, const char *entry);
 

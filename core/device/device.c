@@ -12,7 +12,7 @@
 
 // All wrappers of names return a placeholder and record an error for a broken plugin, never NULL.
 const char *ggml_backend_dev_name(ggml_backend_dev_t device) {
-    if (!device_given(device, __func__, "device")) return "NULL";
+    if (!device_require_arg(device, __func__, "device")) return "NULL";
     const char *name = device->table->get_name ? device->table->get_name(device) : NULL;
     if (name) return name;
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: a device has no name", __func__);
@@ -20,7 +20,7 @@ const char *ggml_backend_dev_name(ggml_backend_dev_t device) {
 }
 
 const char *ggml_backend_dev_description(ggml_backend_dev_t device) {
-    if (!device_given(device, __func__, "device")) return "NULL";
+    if (!device_require_arg(device, __func__, "device")) return "NULL";
     const char *text =
         device->table->get_description ? device->table->get_description(device) : NULL;
     if (text) return text;
@@ -51,7 +51,7 @@ static void query_memory(const char *function, ggml_backend_dev_t device, size_t
 void ggml_backend_dev_memory(ggml_backend_dev_t device, size_t *free, size_t *total) {
     size_t free_bytes = 0;
     size_t total_bytes = 0;
-    if (device_given(device, __func__, "device")) {
+    if (device_require_arg(device, __func__, "device")) {
         query_memory(__func__, device, &free_bytes, &total_bytes);
     }
     if (free) *free = free_bytes;
@@ -70,16 +70,16 @@ static enum ggml_backend_dev_type known_type(const char *function, ggml_backend_
 }
 
 enum ggml_backend_dev_type ggml_backend_dev_type(ggml_backend_dev_t device) {
-    if (!device_given(device, __func__, "device")) return GGML_BACKEND_DEVICE_TYPE_CPU;
+    if (!device_require_arg(device, __func__, "device")) return GGML_BACKEND_DEVICE_TYPE_CPU;
     return known_type(__func__, device,
                       device->table->get_type ? (int)device->table->get_type(device) : -1);
 }
 
 // Members that a plugin leaves NULL get a text: applications print them.
 void ggml_backend_dev_get_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
-    if (!device_given(props, __func__, "result")) return;
+    if (!device_require_arg(props, __func__, "result")) return;
     memset(props, 0, sizeof(*props));
-    if (!device_given(device, __func__, "device")) {
+    if (!device_require_arg(device, __func__, "device")) {
         props->name = props->description = "NULL";
         return;
     }
@@ -96,7 +96,7 @@ void ggml_backend_dev_get_props(ggml_backend_dev_t device, struct ggml_backend_d
 }
 
 ggml_backend_reg_t ggml_backend_dev_backend_reg(ggml_backend_dev_t device) {
-    return device_given(device, __func__, "device") ? device->reg : NULL;
+    return device_require_arg(device, __func__, "device") ? device->reg : NULL;
 }
 
 // Attaches the host's record to a new stream and counts the device as in use. A stream that was
@@ -122,7 +122,7 @@ static bool device_count_stream(ggml_backend_t backend, ggml_backend_dev_t devic
 // Status and stream have to agree; NULL after the error was set. The device counts as in use
 // before the call, so that its plugin isn't unloaded meanwhile.
 ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *params) {
-    if (!device_given(device, __func__, "device")) return NULL;
+    if (!device_require_arg(device, __func__, "device")) return NULL;
     const char *label = device_label(device);
     if (!device_offers(device->table->init_backend != NULL, __func__, label, "init_backend"))
         return NULL;
@@ -153,7 +153,7 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
 
 // NULL with a message: a device without a buffer type can't hold tensors.
 ggml_backend_buffer_type_t ggml_backend_dev_buffer_type(ggml_backend_dev_t device) {
-    if (!device_given(device, __func__, "device")) return NULL;
+    if (!device_require_arg(device, __func__, "device")) return NULL;
     ggml_backend_buffer_type_t buft =
         device->table->get_buffer_type ? device->table->get_buffer_type(device) : NULL;
     if (!device_buft_usable(buft)) {
@@ -165,7 +165,7 @@ ggml_backend_buffer_type_t ggml_backend_dev_buffer_type(ggml_backend_dev_t devic
 
 // NULL without a message: pinned memory is optional.
 ggml_backend_buffer_type_t ggml_backend_dev_host_buffer_type(ggml_backend_dev_t device) {
-    if (!device_given(device, __func__, "device")) return NULL;
+    if (!device_require_arg(device, __func__, "device")) return NULL;
     ggml_backend_buffer_type_t buft =
         device->table->get_host_buffer_type ? device->table->get_host_buffer_type(device) : NULL;
     return device_buft_usable(buft) ? buft : NULL;
@@ -174,7 +174,8 @@ ggml_backend_buffer_type_t ggml_backend_dev_host_buffer_type(ggml_backend_dev_t 
 // Wraps memory of the application without copying it. UNSUPPORTED for devices without the entry.
 ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr,
                                                             size_t size, size_t max_tensor_size) {
-    if (!device_given(device, __func__, "device") || !device_given(ptr, __func__, "pointer"))
+    if (!device_require_arg(device, __func__, "device") ||
+        !device_require_arg(ptr, __func__, "pointer"))
         return NULL;
     const char *label = device_label(device);
     if (!device_offers(device->table->buffer_from_host_ptr != NULL, __func__, label,
@@ -199,7 +200,7 @@ ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t d
 
 // Whether a node can be passed to a device; records why not.
 static bool op_given(const char *function, const struct ggml_tensor *op) {
-    if (!device_given(op, function, "tensor")) return false;
+    if (!device_require_arg(op, function, "tensor")) return false;
     if (!(op->flags & GGML_TENSOR_FLAG_ERROR)) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the tensor is in error: %s", function,
               op->extra ? (const char *)op->extra : op->name);
@@ -219,15 +220,15 @@ static bool is_newer(const struct ggml_tensor *op, ggml_backend_dev_t device) {
 // A node with a newer meaning is declined without calling the plugin, which would judge it by the
 // old meaning.
 bool ggml_backend_dev_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
-    if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
+    if (!device_require_arg(device, __func__, "device") || !op_given(__func__, op)) return false;
     if (is_newer(op, device)) return false;
     if (device->table->supports_op) return device->table->supports_op(device, op);
     return device_offers(false, __func__, device_label(device), "supports_op");
 }
 
 bool ggml_backend_dev_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
-    if (!device_given(device, __func__, "device")) return false;
-    if (!device_given(buft, __func__, "buffer type")) return false;
+    if (!device_require_arg(device, __func__, "device")) return false;
+    if (!device_require_arg(buft, __func__, "buffer type")) return false;
     const char *label = device_label(device);
     return device_offers(device->table->supports_buft != NULL, __func__, label, "supports_buft") &&
            device->table->supports_buft(device, buft);
@@ -236,6 +237,6 @@ bool ggml_backend_dev_supports_buft(ggml_backend_dev_t device, ggml_backend_buff
 // Whether the device would rather compute the node than leave it on the device of its weights;
 // optional.
 bool ggml_backend_dev_offload_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
-    if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
+    if (!device_require_arg(device, __func__, "device") || !op_given(__func__, op)) return false;
     return device->table->offload_op && device->table->offload_op(device, op);
 }

@@ -6,7 +6,7 @@
 
 // The device is counted as in use before the plugin is called, and for as long as the event lives.
 ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
-    if (!device_given(device, __func__, "device")) return NULL;
+    if (!device_require_arg(device, __func__, "device")) return NULL;
     const char *label = device_label(device);
     if (!device_offers(device->table->event_new != NULL, __func__, label, "events")) return NULL;
     const unsigned long errors_before = ggml_fail_count();
@@ -49,7 +49,8 @@ void ggml_backend_event_free(ggml_backend_event_t event) {
 void ggml_backend_event_record(ggml_backend_event_t event, ggml_backend_t backend) {
     THREAD_GUARD_VOID(event);
     THREAD_GUARD_VOID(backend);
-    if (!device_given(event, __func__, "event") || !device_given(backend, __func__, "stream"))
+    if (!device_require_arg(event, __func__, "event") ||
+        !device_require_arg(backend, __func__, "stream"))
         return;
     if (event->device != backend->device) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
@@ -75,13 +76,14 @@ static void synchronize(const char *function, ggml_backend_event_t event) {
 }
 
 void ggml_backend_event_synchronize(ggml_backend_event_t event) {
-    if (device_given(event, __func__, "event")) synchronize(__func__, event);
+    if (device_require_arg(event, __func__, "event")) synchronize(__func__, event);
 }
 
 // A plugin never gets another plugin's event: then the host waits instead of the stream.
 void ggml_backend_event_wait(ggml_backend_t backend, ggml_backend_event_t event) {
     THREAD_GUARD_VOID(backend);
-    if (!device_given(backend, __func__, "stream") || !device_given(event, __func__, "event"))
+    if (!device_require_arg(backend, __func__, "stream") ||
+        !device_require_arg(event, __func__, "event"))
         return;
     const bool related = event->device && backend->device &&
                          (event->device == backend->device ||

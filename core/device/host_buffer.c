@@ -108,7 +108,7 @@ ggml_backend_buffer_type_t ggml_backend_cpu_buffer_type(void) {
 
 // For files that are mapped and memory that the application owns: it has to outlive the buffer.
 ggml_backend_buffer_t ggml_backend_cpu_buffer_from_ptr(void *ptr, size_t size) {
-    if (!device_given(ptr, __func__, "pointer")) return NULL;
+    if (!device_require_arg(ptr, __func__, "pointer")) return NULL;
     if ((uintptr_t)ptr % TENSOR_ALIGNMENT != 0) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: %p is not aligned to %d bytes", __func__, ptr,
                   TENSOR_ALIGNMENT);

@@ -32,7 +32,7 @@ static bool members_size(const char *function, ggml_backend_buffer_t *buffers, s
                          size_t *out_size) {
     *out_size = 0;
     for (size_t i = 0; i < n_buffers; ++i) {
-        if (!device_given(buffers[i], function, "member buffer")) return false;
+        if (!device_require_arg(buffers[i], function, "member buffer")) return false;
         if (buffers[i]->size > SIZE_MAX - *out_size) {
             ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: the sizes of %zu buffers overflow", function,
                       n_buffers);
@@ -63,7 +63,8 @@ ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer
         .clear = multi_clear,
     };
     size_t size;
-    if (!device_given(n_buffers > 0 ? buffers : NULL, __func__, "list of buffers")) return NULL;
+    if (!device_require_arg(n_buffers > 0 ? buffers : NULL, __func__, "list of buffers"))
+        return NULL;
     if (!members_size(__func__, buffers, n_buffers, &size)) return NULL;
     struct multi_buffer *multi = multi_new(buffers, n_buffers);
     if (!multi) {
@@ -78,13 +79,13 @@ ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer
 
 // Identified by its entry for freeing, which no other table has.
 bool ggml_backend_buffer_is_multi_buffer(ggml_backend_buffer_t buffer) {
-    return device_given(buffer, __func__, "buffer") && buffer->table->free == multi_free;
+    return device_require_arg(buffer, __func__, "buffer") && buffer->table->free == multi_free;
 }
 
 // Members may be of different types; each is set by its own wrapper.
 void ggml_backend_multi_buffer_set_usage(ggml_backend_buffer_t buffer,
                                          enum ggml_backend_buffer_usage usage) {
-    if (!device_given(buffer, __func__, "buffer")) return;
+    if (!device_require_arg(buffer, __func__, "buffer")) return;
     if (!ggml_backend_buffer_is_multi_buffer(buffer)) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of type %s is not a multi-buffer",
                   __func__, device_buft_label(buffer->buft));

@@ -50,11 +50,11 @@ void ggml_backend_free(ggml_backend_t backend) {
 }
 
 ggml_backend_dev_t ggml_backend_get_device(ggml_backend_t backend) {
-    return device_given(backend, __func__, "stream") ? backend->device : NULL;
+    return device_require_arg(backend, __func__, "stream") ? backend->device : NULL;
 }
 
 ggml_backend_buffer_type_t ggml_backend_get_default_buffer_type(ggml_backend_t backend) {
-    if (!device_given(backend, __func__, "stream")) return NULL;
+    if (!device_require_arg(backend, __func__, "stream")) return NULL;
     return ggml_backend_dev_buffer_type(backend->device);
 }
 
@@ -74,7 +74,7 @@ size_t ggml_backend_get_max_size(ggml_backend_t backend) {
 
 void ggml_backend_synchronize(ggml_backend_t backend) {
     THREAD_GUARD_VOID(backend);
-    if (device_given(backend, __func__, "stream")) stream_synchronize(backend);
+    if (device_require_arg(backend, __func__, "stream")) stream_synchronize(backend);
 }
 
 // A stream that queues nothing has no entry, or one that returns UNSUPPORTED: nothing to wait for.
@@ -88,24 +88,25 @@ enum ggml_host_status stream_synchronize(ggml_backend_t backend) {
 }
 
 bool ggml_backend_supports_op(ggml_backend_t backend, const struct ggml_tensor *op) {
-    if (!device_given(backend, __func__, "stream")) return false;
+    if (!device_require_arg(backend, __func__, "stream")) return false;
     return ggml_backend_dev_supports_op(backend->device, op);
 }
 
 bool ggml_backend_supports_buft(ggml_backend_t backend, ggml_backend_buffer_type_t buft) {
-    if (!device_given(backend, __func__, "stream")) return false;
+    if (!device_require_arg(backend, __func__, "stream")) return false;
     return ggml_backend_dev_supports_buft(backend->device, buft);
 }
 
 bool ggml_backend_offload_op(ggml_backend_t backend, const struct ggml_tensor *op) {
-    if (!device_given(backend, __func__, "stream")) return false;
+    if (!device_require_arg(backend, __func__, "stream")) return false;
     return ggml_backend_dev_offload_op(backend->device, op);
 }
 
 // Reordering is optional: a stream without the entry, or without a better order, is no failure.
 void stream_graph_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
     THREAD_GUARD_VOID(backend);
-    if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph"))
+    if (!device_require_arg(backend, __func__, "stream") ||
+        !device_require_arg(graph, __func__, "graph"))
         return;
     if (!backend->table->graph_optimize) return;
     const unsigned long errors_before = ggml_fail_count();

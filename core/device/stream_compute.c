@@ -47,7 +47,7 @@ static bool usable(const struct graph_check *check, int node, const struct ggml_
 // Checks one node and its sources. Nodes that are not computed, such as views, are skipped; an
 // error tensor is refused wherever it stands.
 static bool node_usable(const struct graph_check *check, int i, const struct ggml_tensor *node) {
-    if (!device_given(node, check->function, "node of the graph")) return false;
+    if (!device_require_arg(node, check->function, "node of the graph")) return false;
     const bool computed = (node->flags & GGML_TENSOR_FLAG_COMPUTE) && !ggml_op_is_empty(node->op);
     if (!computed && !(node->flags & GGML_TENSOR_FLAG_ERROR)) return true;
     if (!usable(check, i, node)) return false;
@@ -66,13 +66,13 @@ static bool is_on_host(ggml_backend_dev_t device) {
 }
 
 bool device_graph_whole(const char *function, const struct ggml_cgraph *graph) {
-    if (!device_given(graph, function, "graph")) return false;
+    if (!device_require_arg(graph, function, "graph")) return false;
     if (graph->error) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", function,
                   graph->error);
         return false;
     }
-    return graph->n_nodes <= 0 || device_given(graph->nodes, function, "list of nodes");
+    return graph->n_nodes <= 0 || device_require_arg(graph->nodes, function, "list of nodes");
 }
 
 // O(nodes + sources). The range of the last buffer is kept, as neighbours mostly share one.
@@ -133,7 +133,7 @@ static struct use_memory *memory_of(ggml_backend_t backend) {
 static enum ggml_status compute_graph(const char *function, ggml_backend_t backend,
                                       const struct ggml_cgraph *graph) {
     struct stream_view view;
-    if (!device_given(backend, function, "stream") || !device_graph_whole(function, graph))
+    if (!device_require_arg(backend, function, "stream") || !device_graph_whole(function, graph))
         return GGML_STATUS_FAILED;
     if (!stream_view_make(&view, graph, memory_of(backend))) return GGML_STATUS_ALLOC_FAILED;
     const enum ggml_status status = compute(function, backend, &view.graph);
@@ -188,7 +188,7 @@ ggml_backend_graph_plan_t ggml_backend_graph_plan_create(ggml_backend_t backend,
                                                          struct ggml_cgraph *cgraph) {
     THREAD_GUARD(backend, NULL);
     struct stream_view view;
-    if (!device_given(backend, __func__, "stream") || !device_graph_whole(__func__, cgraph) ||
+    if (!device_require_arg(backend, __func__, "stream") || !device_graph_whole(__func__, cgraph) ||
         !stream_view_make(&view, cgraph, memory_of(backend))) {
         return NULL;
     }
@@ -200,7 +200,8 @@ ggml_backend_graph_plan_t ggml_backend_graph_plan_create(ggml_backend_t backend,
 // Ends what make_plan() counted.
 void ggml_backend_graph_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
     THREAD_GUARD_VOID(backend);
-    if (!plan || !device_given(backend, __func__, "stream") || !plans_offered(__func__, backend))
+    if (!plan || !device_require_arg(backend, __func__, "stream") ||
+        !plans_offered(__func__, backend))
         return;
     ggml_backend_dev_t device = backend->device;
     backend->table->graph_plan_free(backend, plan);
@@ -210,8 +211,8 @@ void ggml_backend_graph_plan_free(ggml_backend_t backend, ggml_backend_graph_pla
 enum ggml_status ggml_backend_graph_plan_compute(ggml_backend_t backend,
                                                  ggml_backend_graph_plan_t plan) {
     THREAD_GUARD(backend, GGML_STATUS_FAILED);
-    if (!device_given(backend, __func__, "stream")) return GGML_STATUS_FAILED;
-    if (!device_given(plan, __func__, "plan")) return GGML_STATUS_FAILED;
+    if (!device_require_arg(backend, __func__, "stream")) return GGML_STATUS_FAILED;
+    if (!device_require_arg(plan, __func__, "plan")) return GGML_STATUS_FAILED;
     if (!plans_offered(__func__, backend)) return GGML_STATUS_FAILED;
     const unsigned long errors_before = ggml_fail_count();
     const int32_t status = backend->table->graph_plan_compute(backend, plan);

@@ -66,9 +66,10 @@ static bool is_in_units(const struct ggml_tensor *tensor, const struct tensor_pi
 
 ggml_backend_buffer_t tensor_access_buffer(const char *function, const struct ggml_tensor *tensor,
                                            const void *data, const struct tensor_pieces *pieces) {
-    if (!device_given(tensor, function, "tensor")) return NULL;
+    if (!device_require_arg(tensor, function, "tensor")) return NULL;
     if (pieces->size == 0 || pieces->n_copies == 0) return NULL;
-    if (!device_given(data, function, "host memory") || !has_memory(function, tensor)) return NULL;
+    if (!device_require_arg(data, function, "host memory") || !has_memory(function, tensor))
+        return NULL;
     ggml_backend_buffer_t buffer = device_tensor_buffer(tensor);
     const size_t bytes = ggml_nbytes(tensor);
     size_t span;

@@ -63,7 +63,7 @@ void ggml_backend_tensor_set_async(ggml_backend_t backend, struct ggml_tensor *t
                                    const void *data, size_t offset, size_t size) {
     THREAD_GUARD_VOID(backend);
     const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
-    if (!device_given(backend, __func__, "stream")) return;
+    if (!device_require_arg(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
     if (owns(backend, buffer) && queue_set(__func__, backend, tensor, data, &pieces)) return;
@@ -75,7 +75,7 @@ void ggml_backend_tensor_get_async(ggml_backend_t backend, const struct ggml_ten
                                    void *data, size_t offset, size_t size) {
     THREAD_GUARD_VOID(backend);
     const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
-    if (!device_given(backend, __func__, "stream")) return;
+    if (!device_require_arg(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
     if (owns(backend, buffer) && queue_get(__func__, backend, tensor, data, &pieces)) return;
@@ -88,7 +88,7 @@ void ggml_backend_tensor_set_2d_async(ggml_backend_t backend, struct ggml_tensor
                                       size_t stride_tensor, size_t stride_data) {
     THREAD_GUARD_VOID(backend);
     const struct tensor_pieces pieces = {offset, size, n_copies, stride_tensor, stride_data};
-    if (!device_given(backend, __func__, "stream")) return;
+    if (!device_require_arg(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
     if (owns(backend, buffer) && queue_set(__func__, backend, tensor, data, &pieces)) return;
@@ -101,7 +101,7 @@ void ggml_backend_tensor_get_2d_async(ggml_backend_t backend, const struct ggml_
                                       size_t stride_tensor, size_t stride_data) {
     THREAD_GUARD_VOID(backend);
     const struct tensor_pieces pieces = {offset, size, n_copies, stride_tensor, stride_data};
-    if (!device_given(backend, __func__, "stream")) return;
+    if (!device_require_arg(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
     if (owns(backend, buffer) && queue_get(__func__, backend, tensor, data, &pieces)) return;

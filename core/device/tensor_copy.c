@@ -34,7 +34,8 @@ static bool allocated(const char *function, const char *what, const struct ggml_
 
 // Whether there are bytes to copy; a refusal is recorded.
 static bool copyable(const char *function, const struct ggml_tensor *src, struct ggml_tensor *dst) {
-    if (!device_given(src, function, "source") || !device_given(dst, function, "destination"))
+    if (!device_require_arg(src, function, "source") ||
+        !device_require_arg(dst, function, "destination"))
         return false;
     // Nothing to do is no failure.
     if (src == dst) return false;
@@ -129,8 +130,8 @@ bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                        const struct ggml_tensor *src, struct ggml_tensor *dst) {
     THREAD_GUARD(backend_src, false);
     THREAD_GUARD(backend_dst, false);
-    if (!device_given(backend_src, __func__, "source stream")) return false;
-    if (!device_given(backend_dst, __func__, "destination stream")) return false;
+    if (!device_require_arg(backend_src, __func__, "source stream")) return false;
+    if (!device_require_arg(backend_dst, __func__, "destination stream")) return false;
     return copyable(__func__, src, dst) &&
            queue_copy(__func__, backend_src, backend_dst, src, dst) == GGML_HOST_OK;
 }
@@ -139,8 +140,8 @@ void ggml_backend_tensor_copy_async(ggml_backend_t backend_src, ggml_backend_t b
                                     const struct ggml_tensor *src, struct ggml_tensor *dst) {
     THREAD_GUARD_VOID(backend_src);
     THREAD_GUARD_VOID(backend_dst);
-    if (!device_given(backend_src, __func__, "source stream")) return;
-    if (!device_given(backend_dst, __func__, "destination stream")) return;
+    if (!device_require_arg(backend_src, __func__, "source stream")) return;
+    if (!device_require_arg(backend_dst, __func__, "destination stream")) return;
     if (!copyable(__func__, src, dst)) return;
     if (queue_copy(__func__, backend_src, backend_dst, src, dst) != GGML_HOST_UNSUPPORTED) return;
     // The blocking copy sees neither queue: both have to be empty before it, the destination's too,

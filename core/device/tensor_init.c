@@ -34,9 +34,9 @@ static enum ggml_status place(ggml_backend_buffer_t buffer, struct ggml_tensor *
 
 enum ggml_status ggml_backend_tensor_alloc(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                                            void *addr) {
-    if (!device_given(buffer, __func__, "buffer")) return GGML_STATUS_FAILED;
-    if (!device_given(tensor, __func__, "tensor")) return GGML_STATUS_FAILED;
-    if (!device_given(addr, __func__, "address")) return GGML_STATUS_FAILED;
+    if (!device_require_arg(buffer, __func__, "buffer")) return GGML_STATUS_FAILED;
+    if (!device_require_arg(tensor, __func__, "tensor")) return GGML_STATUS_FAILED;
+    if (!device_require_arg(addr, __func__, "address")) return GGML_STATUS_FAILED;
     if (tensor->view_src) return refuse(__func__, tensor, "is a view: use ggml_backend_view_init");
     if (tensor->buffer || tensor->data) return refuse(__func__, tensor, "is allocated already");
     if (!fits(buffer, tensor, addr)) {
@@ -49,7 +49,7 @@ enum ggml_status ggml_backend_tensor_alloc(ggml_backend_buffer_t buffer, struct 
 }
 
 enum ggml_status ggml_backend_view_init(struct ggml_tensor *tensor) {
-    if (!device_given(tensor, __func__, "tensor")) return GGML_STATUS_FAILED;
+    if (!device_require_arg(tensor, __func__, "tensor")) return GGML_STATUS_FAILED;
     const struct ggml_tensor *owner = tensor->view_src;
     if (!owner) return refuse(__func__, tensor, "is not a view");
     if (tensor->buffer) return refuse(__func__, tensor, "is allocated already");

@@ -260,7 +260,8 @@ enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
     struct plugin_place place = {.path = ""};
     char helper[PROBE_PATH_MAX];
     if (out_device) *out_device = NULL;
-    if (!device_given(device, __func__, "device") || !device_given(out_device, __func__, "result"))
+    if (!device_require_arg(device, __func__, "device") ||
+        !device_require_arg(out_device, __func__, "result"))
         return GGML_HOST_INVALID_ARGUMENT;
     enum ggml_host_status status = take_options(given, &options);
     if (status == GGML_HOST_OK) status = find_plugin(device, &place);

@@ -215,8 +215,8 @@ static enum ggml_host_status end_buffer(struct server *server, uint64_t id) {
 }
 
 // The statuses of calls that have none.
-static enum ggml_host_status settled(unsigned long told) {
-    return ggml_fail_count() == told ? GGML_HOST_OK : ggml_last_status();
+static enum ggml_host_status status_since(unsigned long failures_before) {
+    return ggml_fail_count() == failures_before ? GGML_HOST_OK : ggml_last_status();
 }
 
 // The description and the bytes lie in shared memory. The offset and size within the tensor are
@@ -231,7 +231,7 @@ static enum ggml_host_status access_tensor(struct server *server,
     if (request->size > SIZE_MAX / 2 || needed > server->shared_size)
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "more bytes than are shared");
     if (!serve_tensor(server, from, &tensor)) return ggml_last_status();
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     switch (request->kind) {
     case ISOLATE_TENSOR_SET:
         ggml_backend_tensor_set(&tensor, bytes, request->offset, request->size);
@@ -246,7 +246,7 @@ static enum ggml_host_status access_tensor(struct server *server,
     default:
         ggml_backend_tensor_memset(&tensor, (uint8_t)request->flag, request->offset, request->size);
     }
-    return settled(told);
+    return status_since(failures_before);
 }
 
 // --- streams -------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ static enum ggml_host_status compute(struct server *server, const struct isolate
 static enum ggml_host_status handle(struct server *server, const char *path,
                                     const struct isolate_request *request, int fd,
                                     struct isolate_answer *answer) {
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     struct served_buffer *held;
     ggml_clear_error();
     if (request->kind > ISOLATE_SHARE && !server->device)
@@ -318,13 +318,13 @@ static enum ggml_host_status handle(struct server *server, const char *path,
     case ISOLATE_BUFFER_CLEAR:
         held = server_buffer(server, request->id);
         if (held) ggml_backend_buffer_clear(held->buffer, (uint8_t)request->flag);
-        return settled(told);
+        return status_since(failures_before);
     case ISOLATE_BUFFER_USAGE:
         held = server_buffer(server, request->id);
         if (held)
             ggml_backend_buffer_set_usage(held->buffer,
                                           (enum ggml_backend_buffer_usage)request->flag);
-        return settled(told);
+        return status_since(failures_before);
     case ISOLATE_TENSOR_SET:
     case ISOLATE_TENSOR_GET:
     case ISOLATE_TENSOR_MEMSET:

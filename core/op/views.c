@@ -131,12 +131,12 @@ static void permute(struct op_call *call, const int32_t axes[GGML_MAX_DIMS]) {
 // The axes must be a permutation: a dimension that is taken twice would leave another one
 // undefined.
 bool op_shape_permute(struct op_call *call) {
-    unsigned seen = 0;
+    unsigned axes = 0;
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
         if (!op_need_range(call, "an axis", call->params[i], 0, GGML_MAX_DIMS - 1)) return false;
-        seen |= 1u << call->params[i];
+        axes |= 1u << call->params[i];
     }
-    if (seen != 15) return op_fail(call, "the four axes must be distinct");
+    if (axes != 15) return op_fail(call, "the four axes must be distinct");
     permute(call, call->params);
     return true;
 }

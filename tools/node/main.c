@@ -130,6 +130,6 @@ int main(int argc, char **argv) {
     for (int i = 0; i < link_count(server.link); ++i)
         if (i != link_self(server.link)) link_drop(server.link, i);
     server_free(&server);
-    link_close(server.link, server.was_told && !server.leaves_mpi);
-    return server.was_told ? EXIT_SUCCESS : EXIT_PROGRAM_LOST;
+    link_close(server.link, server.ended_by_program && !server.leaves_mpi);
+    return server.ended_by_program ? EXIT_SUCCESS : EXIT_PROGRAM_LOST;
 }

@@ -154,7 +154,7 @@ void server_end(struct server *server, const char *why) {
     pthread_mutex_lock(&server->lock);
     if (!server->ends) {
         server->ends = true;
-        server->was_told = why == NULL;
+        server->ended_by_program = why == NULL;
         for (int i = 0; i < WIRE_MAX_QUEUES; ++i)
             if (server->queues[i].runs) pthread_cond_broadcast(&server->queues[i].filled);
         pthread_cond_broadcast(&server->progress);

@@ -65,7 +65,7 @@ struct server {
     pthread_mutex_t lock;
     pthread_cond_t progress; // a request was done, or the end has come
     pthread_cond_t ended;
-    bool ends, was_told;
+    bool ends, ended_by_program;
     bool leaves_mpi; // somebody is lost for whom ending MPI would wait
     ggml_backend_dev_t devices[WIRE_MAX_DEVICES];
     uint32_t n_devices;

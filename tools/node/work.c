@@ -9,7 +9,7 @@
 
 // Answers with the status of the calls before: ggml's functions without a result leave their
 // failure in this thread's last error.
-static enum ggml_host_status settle(struct server *server, const struct job *job) {
+static enum ggml_host_status answer_last_status(struct server *server, const struct job *job) {
     const enum ggml_host_status status = last_status();
     answer(server, job->message.id, status, NULL, 0);
     return status;
@@ -150,7 +150,7 @@ static void change_buffer(struct server *server, const struct job *job) {
     if (held && job->message.kind == WIRE_BUFFER_USAGE)
         ggml_backend_buffer_set_usage(held->buffer,
                                       (enum ggml_backend_buffer_usage)job->message.value);
-    settle(server, job);
+    answer_last_status(server, job);
     buffer_release(server, held);
 }
 
@@ -200,8 +200,9 @@ static void transfer_alone(struct server *server, const struct job *job, struct 
 }
 
 // The outcome of a quiet set is told only if it failed.
-static void settle_set(struct server *server, const struct job *job) {
-    if (job->message.value != WIRE_QUIET || last_status() != GGML_HOST_OK) settle(server, job);
+static void answer_set(struct server *server, const struct job *job) {
+    if (job->message.value != WIRE_QUIET || last_status() != GGML_HOST_OK)
+        answer_last_status(server, job);
 }
 
 bool work_set_at_once(struct server *server, const struct job *job) {
@@ -217,7 +218,7 @@ bool work_set_at_once(struct server *server, const struct job *job) {
     if (placed && !waits)
         ggml_backend_tensor_set(&tensor, (const char *)job->rest + sizeof(from),
                                 (size_t)message->offset, (size_t)message->size);
-    if (!waits) settle_set(server, job);
+    if (!waits) answer_set(server, job);
     buffer_release(server, held);
     return !waits;
 }
@@ -250,10 +251,10 @@ static void access_tensor(struct server *server, const struct job *job) {
         give_inline(server, job, &tensor);
     } else if (message->kind == WIRE_SET) {
         ggml_backend_tensor_set(&tensor, (const char *)job->rest + sizeof(from), offset, size);
-        settle_set(server, job);
+        answer_set(server, job);
     } else {
         ggml_backend_tensor_memset(&tensor, (uint8_t)message->value, offset, size);
-        settle(server, job);
+        answer_last_status(server, job);
     }
     buffer_release(server, held);
 }
@@ -270,7 +271,7 @@ static void copy_tensor(struct server *server, const struct job *job) {
         placed = placed && tensor_place(server, &from[i], &tensors[i], &held[i]);
     }
     if (placed) ggml_backend_tensor_copy(&tensors[0], &tensors[1]);
-    settle(server, job);
+    answer_last_status(server, job);
     buffer_release(server, held[0]);
     buffer_release(server, held[1]);
 }
@@ -358,7 +359,7 @@ void work_do(struct queue *queue, const struct job *job) {
     case WIRE_STREAM_FREE:
         ggml_backend_free(queue->backend);
         queue->backend = NULL;
-        settle(server, job);
+        answer_last_status(server, job);
         break;
     case WIRE_SET:
     case WIRE_GET:
@@ -370,7 +371,7 @@ void work_do(struct queue *queue, const struct job *job) {
     case WIRE_COMPUTE: compute(queue, job); break;
     case WIRE_GRAPH_FREE:
         graph_forget(server, job->message.object, NULL);
-        settle(server, job);
+        answer_last_status(server, job);
         break;
     case WIRE_WAIT: wait_for(queue, job); break;
     case WIRE_MEASURE: measure(server, job); break;

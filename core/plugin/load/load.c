@@ -28,7 +28,7 @@ struct batch {
     char policy_fault[512];
     struct candidates_dir *dirs;
     size_t n_dirs;
-    unsigned seen; // n_changes before anything was looked at
+    unsigned n_changes_before; // n_changes when the batch began
     struct candidates set;
     size_t n_loaded;
     bool out_of_memory;
@@ -53,7 +53,7 @@ static void get_policy(struct batch *batch) {
 // Records directories and files that have disappeared. A listing from before another call's change
 // may be outdated, and is not used to declare files gone.
 static void note_directories(struct batch *batch) {
-    const bool is_current = atomic_load(&n_changes) == batch->seen;
+    const bool is_current = atomic_load(&n_changes) == batch->n_changes_before;
     for (size_t i = 0; i < batch->n_dirs; ++i) {
         const struct candidates_dir *dir = &batch->dirs[i];
         const bool is_known = dir->status == GGML_HOST_OK || dir->status == GGML_HOST_NOT_FOUND;
@@ -342,7 +342,7 @@ enum ggml_host_status ggml_plugin_load_static(const struct ggml_plugin_note *not
 // Lists the directories and adds their files as candidates. A directory given by the caller must be
 // readable; those of the search path need not exist.
 static enum ggml_host_status discover(struct batch *batch, const char *dir) {
-    batch->seen = atomic_load(&n_changes);
+    batch->n_changes_before = atomic_load(&n_changes);
     get_policy(batch);
     if (batch->policy_status != GGML_HOST_OK) {
         return ggml_fail(batch->policy_status, "no plugin may be loaded: %s", batch->policy_fault);

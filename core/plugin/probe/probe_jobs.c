@@ -118,7 +118,8 @@ static bool is_usable(struct work *work, const struct slot *slot, bool late) {
 
 // Decides what the end of a helper means, from the strongest evidence to the weakest: what it said,
 // lateness, its exit status.
-static void judge(struct work *work, struct slot *slot, const struct probe_exit *left, bool late) {
+static void conclude(struct work *work, struct slot *slot, const struct probe_exit *left,
+                     bool late) {
     struct probe_receiver *receiver = &slot->receiver;
     struct probe_job *job = slot->job;
     if (!is_usable(work, slot, late)) return;
@@ -159,7 +160,7 @@ static void finish(struct work *work, struct slot *slot) {
     hear(slot); // after the look at the process, so that its last words are heard
     if (!gone && !late && slot->heard == GGML_HOST_OK && !slot->receiver.foreign) return;
     probe_process_end(&slot->process, &left);
-    judge(work, slot, &left, late);
+    conclude(work, slot, &left, late);
     if (slot->job->isolated)
         slot->job->result.microseconds = (double)(ggml_time_us() - slot->started);
     if (slot->job->isolated && work->options->progress) {

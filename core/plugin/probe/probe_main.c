@@ -75,7 +75,7 @@ static void close_inherited(void) {
 }
 
 // Leaves the plugin only the standard descriptors and that of the answer, which is closed on exec.
-static bool settle_descriptors(void) {
+static bool keep_standard_descriptors(void) {
     const int null = open("/dev/null", O_RDONLY);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0) return false;
     close_inherited();
@@ -277,7 +277,7 @@ int main(int argc, char **argv) {
     // The key must not be in memory where the plugin could find it by accident. The copy in
     // `conversation` is needed.
     memset(&request.key, 0, sizeof(request.key));
-    if (!settle_descriptors()) return PROBE_EXIT_NO_ANSWER;
+    if (!keep_standard_descriptors()) return PROBE_EXIT_NO_ANSWER;
     be_expendable(&request);
     probe_group_enter();
     limit_resources(&request);

@@ -16,7 +16,7 @@
 // none.
 static struct host_plugin *plugin_of(ggml_backend_dev_t device, const char *function,
                                      const struct ggml_extension_external_memory **out_extension) {
-    if (!device_given(device, function, "device")) return NULL;
+    if (!device_require_arg(device, function, "device")) return NULL;
     load_builtins_once();
     struct host_plugin *plugin = host_live_hold(device);
     if (!plugin && figures_original_of(device) == device) {

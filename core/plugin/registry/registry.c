@@ -53,9 +53,9 @@ static bool registry_try_lock(void) {
     return true;
 }
 
-// Releases the lock and lists announced devices. A thread that finds the lock held leaves a wish
-// and goes on, so that the wish is looked for again after releasing. Bounded, because a plugin that
-// announces on every listing without having a device would keep this loop running.
+// Releases the lock and lists announced devices. A thread that finds the lock held leaves a request
+// and goes on, so that the request is looked for again after releasing. Bounded, because a plugin
+// that announces on every listing without having a device would keep this loop running.
 void registry_unlock(void) {
     enum { MAX_IN_VAIN = 100 };
     unsigned in_vain = 0;

@@ -119,17 +119,17 @@ void cpu_team_barrier(struct cpu_team *team) {
 // Spins as long as the pool's parameter says, since the next step of a model mostly follows soon,
 // then sleeps. The epoch is read again under the lock that wake_workers() holds: no wake-up is
 // lost.
-static uint64_t wait_for_work(struct ggml_threadpool *pool, uint64_t seen) {
-    uint64_t epoch = seen;
+static uint64_t wait_for_work(struct ggml_threadpool *pool, uint64_t last_epoch) {
+    uint64_t epoch = last_epoch;
     const uint64_t spins = (uint64_t)pool->params.poll * SPINS_PER_POLL;
     for (uint64_t i = 0; i < spins && !atomic_load(&pool->paused); ++i) {
         epoch = atomic_load_explicit(&pool->epoch, memory_order_acquire);
-        if (epoch != seen) return epoch;
+        if (epoch != last_epoch) return epoch;
         pause_instruction();
     }
     pthread_mutex_lock(&pool->lock);
     ++pool->sleepers;
-    while ((epoch = atomic_load(&pool->epoch)) == seen)
+    while ((epoch = atomic_load(&pool->epoch)) == last_epoch)
         pthread_cond_wait(&pool->wake, &pool->lock);
     --pool->sleepers;
     pthread_mutex_unlock(&pool->lock);
@@ -146,8 +146,8 @@ static bool mask_is_empty(const bool *mask) {
 
 // The set bit for thread `index` when every thread gets a CPU of its own; wraps around.
 static int strict_cpu(const bool *mask, int index) {
-    for (int i = 0, seen = 0;; i = (i + 1) % GGML_MAX_N_THREADS) {
-        if (mask[i] && seen++ == index) return i;
+    for (int i = 0, n_set = 0;; i = (i + 1) % GGML_MAX_N_THREADS) {
+        if (mask[i] && n_set++ == index) return i;
     }
 }
 
@@ -189,11 +189,11 @@ static void *worker_main(void *argument) {
     if (!cpu_thread_priority(pool->params.prio) && worker->index == 1) {
         GGML_LOG_WARN("CPU thread pool: no permission for priority %d\n", (int)pool->params.prio);
     }
-    uint64_t seen = 0;
+    uint64_t last_epoch = 0;
     for (;;) {
-        seen = wait_for_work(pool, seen);
+        last_epoch = wait_for_work(pool, last_epoch);
         if (atomic_load(&pool->stop)) return NULL;
-        const int n_threads = (int)(seen & ((1u << EPOCH_SHIFT) - 1));
+        const int n_threads = (int)(last_epoch & ((1u << EPOCH_SHIFT) - 1));
         if (worker->index >= n_threads) continue;
         pool->share(pool->context, worker->index, n_threads);
         atomic_fetch_sub_explicit(&pool->running, 1, memory_order_release);

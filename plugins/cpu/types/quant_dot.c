@@ -24,7 +24,7 @@ struct block {
 };
 
 // A block of the second row.
-struct partner {
+struct activation {
     const int8_t *numbers;
     const int16_t *sums; // of 16 numbers
     float d;
@@ -56,14 +56,14 @@ static float half(ggml_half h) {
 }
 
 // Numbers, scales and offsets of one block as the exact arithmetic below needs them.
-static void open_q8_0(const block_q8_0 *b, struct block *out) {
+static void unpack_q8_0(const block_q8_0 *b, struct block *out) {
     memcpy(out->numbers, b->qs, sizeof(b->qs));
     out->scales[0] = 1;
     out->d = half(b->d);
 }
 
 // Nibbles i and i + 16 share a byte; 8 stands for 0.
-static void open_q4_0(const block_q4_0 *b, struct block *out) {
+static void unpack_q4_0(const block_q4_0 *b, struct block *out) {
     for (int j = 0; j < QK4_0 / 2; ++j) {
         out->numbers[j] = (int8_t)((b->qs[j] & 15) - 8);
         out->numbers[j + QK4_0 / 2] = (int8_t)((b->qs[j] >> 4) - 8);
@@ -73,7 +73,7 @@ static void open_q4_0(const block_q4_0 *b, struct block *out) {
 }
 
 // Each pair of groups shares 32 bytes, low nibbles first.
-static void open_q4_K(const block_q4_K *b, struct block *out) {
+static void unpack_q4_K(const block_q4_K *b, struct block *out) {
     uint8_t scales[8];
     uint8_t mins[8];
     cpu_q4_K_scales(b->scales, scales, mins);
@@ -92,7 +92,7 @@ static void open_q4_K(const block_q4_K *b, struct block *out) {
 }
 
 // 6-bit numbers with a signed 8-bit scale per group of 16 and one F16 scale per block.
-static void open_q6_K(const block_q6_K *b, struct block *out) {
+static void unpack_q6_K(const block_q6_K *b, struct block *out) {
     cpu_q6_K_numbers(b, out->numbers);
     for (int g = 0; g < MAX_GROUPS; ++g)
         out->scales[g] = b->scales[g];
@@ -100,24 +100,25 @@ static void open_q6_K(const block_q6_K *b, struct block *out) {
 }
 
 // Block i of a row. The type is a compile-time constant.
-CPU_INLINE void open_block(const enum ggml_type type, const void *row, int64_t i,
-                           struct block *out) {
+CPU_INLINE void unpack_block(const enum ggml_type type, const void *row, int64_t i,
+                             struct block *out) {
     switch (type) {
-    case GGML_TYPE_Q8_0: open_q8_0((const block_q8_0 *)row + i, out); break;
-    case GGML_TYPE_Q4_0: open_q4_0((const block_q4_0 *)row + i, out); break;
-    case GGML_TYPE_Q4_K: open_q4_K((const block_q4_K *)row + i, out); break;
-    default: open_q6_K((const block_q6_K *)row + i, out); break;
+    case GGML_TYPE_Q8_0: unpack_q8_0((const block_q8_0 *)row + i, out); break;
+    case GGML_TYPE_Q4_0: unpack_q4_0((const block_q4_0 *)row + i, out); break;
+    case GGML_TYPE_Q4_K: unpack_q4_K((const block_q4_K *)row + i, out); break;
+    default: unpack_q6_K((const block_q6_K *)row + i, out); break;
     }
 }
 
-// Block i of the partner row, Q8_0 or Q8_K; the latter has sums of 16 numbers.
-CPU_INLINE struct partner open_partner(const enum ggml_type type, const void *row, int64_t i) {
+// Block i of the activation row, Q8_0 or Q8_K; the latter has sums of 16 numbers.
+CPU_INLINE struct activation unpack_activation(const enum ggml_type type, const void *row,
+                                               int64_t i) {
     if (block_size(type) == QK8_0) {
         const block_q8_0 *b = (const block_q8_0 *)row + i;
-        return (struct partner){b->qs, NULL, half(b->d)};
+        return (struct activation){b->qs, NULL, half(b->d)};
     }
     const block_q8_K *b = (const block_q8_K *)row + i;
-    return (struct partner){b->qs, b->bsums, b->d};
+    return (struct activation){b->qs, b->bsums, b->d};
 }
 
 // Sum of products; compilers use the level's instruction for it.
@@ -133,7 +134,7 @@ CPU_INLINE int32_t sum_products(const int8_t *a, const int8_t *b, const int n) {
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 // Sums of products of two rows with two rows, n numbers each: one instruction where there is
 // I8MM.
-CPU_INLINE void sum_four(const struct block *a, const struct partner *b, int j, const int n,
+CPU_INLINE void sum_four(const struct block *a, const struct activation *b, int j, const int n,
                          int32_t *sums) {
     int32x4_t sum = vdupq_n_s32(0);
     for (int k = j; k < j + n; k += 8) {
@@ -144,16 +145,16 @@ CPU_INLINE void sum_four(const struct block *a, const struct partner *b, int j, 
     vst1q_s32(sums, sum);
 }
 #else
-CPU_INLINE void sum_four(const struct block *a, const struct partner *b, int j, const int n,
+CPU_INLINE void sum_four(const struct block *a, const struct activation *b, int j, const int n,
                          int32_t *sums) {
     for (int k = 0; k < 4; ++k)
         sums[k] = sum_products(a[k / 2].numbers + j, b[k % 2].numbers + j, n);
 }
 #endif
 
-// Sum over groups of 16 of the minimum times the sum of the partner's numbers: the minimum's part
-// of the product.
-static int32_t weighted_mins(const struct block *a, const struct partner *b) {
+// Sum over groups of 16 of the minimum times the sum of the activation's numbers: the minimum's
+// part of the product.
+static int32_t weighted_mins(const struct block *a, const struct activation *b) {
     int32_t sum = 0;
     for (int g = 0; g < MAX_GROUPS; ++g)
         sum += a->mins[g] * b->sums[g];
@@ -163,7 +164,7 @@ static int32_t weighted_mins(const struct block *a, const struct partner *b) {
 // Value of a pair of blocks. Products of two such factors are exact in double precision, so that
 // fusing changes nothing.
 CPU_INLINE double block_value(const enum ggml_type type, const struct block *a,
-                              const struct partner *b, int32_t weighted) {
+                              const struct activation *b, int32_t weighted) {
     double value = (double)a->d * (double)weighted;
     if (type == GGML_TYPE_Q4_K) value -= (double)a->dmin * (double)weighted_mins(a, b);
     return (double)(float)value * (double)b->d;
@@ -177,11 +178,11 @@ CPU_INLINE void dot(const enum ggml_type type, const int count, const struct row
     double sums[4] = {0};
     for (int64_t i = 0; i < rows->n / block_size(type); ++i) {
         struct block a[2];
-        struct partner b[2];
+        struct activation b[2];
         int32_t weighted[4] = {0};
         for (int r = 0; r < count; ++r) {
-            open_block(type, rows->x + (size_t)r * rows->bx, i, &a[r]);
-            b[r] = open_partner(type, rows->y + (size_t)r * rows->by, i);
+            unpack_block(type, rows->x + (size_t)r * rows->bx, i, &a[r]);
+            b[r] = unpack_activation(type, rows->y + (size_t)r * rows->by, i);
         }
         for (int g = 0; g < n_groups; ++g) {
             int32_t part[4];
@@ -215,10 +216,10 @@ CPU_INLINE void dot_rows(const enum ggml_type type, const struct rows *rows, int
     }
 }
 
-#define CPU_TRAITS_ROW(name, partner)
-#define CPU_ENCODER_ROW(name, partner)
-#define CPU_DECODED_ROW(name, partner)
-#define CPU_WHOLE_ROW(name, partner)                                                               \
+#define CPU_TRAITS_ROW(name, activation)
+#define CPU_ENCODER_ROW(name, activation)
+#define CPU_DECODED_ROW(name, activation)
+#define CPU_WHOLE_ROW(name, activation)                                                            \
     void CPU_FN(cpu_quant_dot_##name)(int n, float *s, size_t bs, const void *x, size_t bx,        \
                                       const void *y, size_t by, int nrc) {                         \
         dot_rows(GGML_TYPE_##name, &(struct rows){x, bx, y, by, n}, nrc, s, bs);                   \

@@ -7,10 +7,10 @@
 
 // ggml_vec_dot_t of the types that traits_list.inl lists so: n elements, whole blocks. Every level
 // gives the same bits, and so does every nrc. [any-thread]
-#define CPU_TRAITS_ROW(name, partner)
-#define CPU_ENCODER_ROW(name, partner)
-#define CPU_DECODED_ROW(name, partner)
-#define CPU_WHOLE_ROW(name, partner)                                                               \
+#define CPU_TRAITS_ROW(name, activation)
+#define CPU_ENCODER_ROW(name, activation)
+#define CPU_DECODED_ROW(name, activation)
+#define CPU_WHOLE_ROW(name, activation)                                                            \
     void CPU_FN(cpu_quant_dot_##name)(int n, float *s, size_t bs, const void *x, size_t bx,        \
                                       const void *y, size_t by, int nrc);
 #include "types/traits_list.inl"

@@ -41,41 +41,41 @@ static float dot(struct operand x, struct operand y, int64_t n) {
     return (float)sum;
 }
 
-#define CPU_ENCODER_ROW(name, partner)                                                             \
+#define CPU_ENCODER_ROW(name, activation)                                                          \
     static void from_float_##name(const float *x, void *y, int64_t n) {                            \
         CPU_FN(cpu_pack)(GGML_TYPE_##name)(x, y, n);                                               \
     }
 #define CPU_TRAITS_ROW CPU_ENCODER_ROW
 #define CPU_WHOLE_ROW CPU_ENCODER_ROW
-#define CPU_DECODED_ROW(name, partner)
+#define CPU_DECODED_ROW(name, activation)
 #include "types/traits_list.inl"
 
 // nrc rows of x with as many of y: result s[r + c * bs], rows bx and by bytes apart.
-#define CPU_TRAITS_ROW(name, partner)                                                              \
+#define CPU_TRAITS_ROW(name, activation)                                                           \
     static void vec_dot_##name(int n, float *s, size_t bs, const void *x, size_t bx,               \
                                const void *y, size_t by, int nrc) {                                \
         for (int i = 0; i < nrc * nrc; ++i) {                                                      \
             const size_t r = (size_t)(i % nrc), c = (size_t)(i / nrc);                             \
             const struct operand a = {GGML_TYPE_##name, (const char *)x + r * bx};                 \
             s[r + c * bs] =                                                                        \
-                dot(a, (struct operand){GGML_TYPE_##partner, (const char *)y + c * by}, n);        \
+                dot(a, (struct operand){GGML_TYPE_##activation, (const char *)y + c * by}, n);     \
         }                                                                                          \
     }
 #define CPU_DECODED_ROW CPU_TRAITS_ROW
-#define CPU_ENCODER_ROW(name, partner)
-#define CPU_WHOLE_ROW(name, partner)
+#define CPU_ENCODER_ROW(name, activation)
+#define CPU_WHOLE_ROW(name, activation)
 #include "types/traits_list.inl"
 
 extern const struct ggml_type_traits_cpu CPU_FN(cpu_type_traits)[];
 const struct ggml_type_traits_cpu CPU_FN(cpu_type_traits)[GGML_TYPE_COUNT] = {
-#define CPU_TRAITS_ROW(name, partner)                                                              \
-    [GGML_TYPE_##name] = {from_float_##name, vec_dot_##name, GGML_TYPE_##partner, 1},
-#define CPU_WHOLE_ROW(name, partner)                                                               \
-    [GGML_TYPE_##name] = {from_float_##name, CPU_FN(cpu_quant_dot_##name), GGML_TYPE_##partner,    \
+#define CPU_TRAITS_ROW(name, activation)                                                           \
+    [GGML_TYPE_##name] = {from_float_##name, vec_dot_##name, GGML_TYPE_##activation, 1},
+#define CPU_WHOLE_ROW(name, activation)                                                            \
+    [GGML_TYPE_##name] = {from_float_##name, CPU_FN(cpu_quant_dot_##name), GGML_TYPE_##activation, \
                           CPU_DOT_ROWS},
-#define CPU_DECODED_ROW(name, partner)                                                             \
-    [GGML_TYPE_##name] = {NULL, vec_dot_##name, GGML_TYPE_##partner, 1},
-#define CPU_ENCODER_ROW(name, partner)                                                             \
-    [GGML_TYPE_##name] = {from_float_##name, NULL, GGML_TYPE_##partner, 1},
+#define CPU_DECODED_ROW(name, activation)                                                          \
+    [GGML_TYPE_##name] = {NULL, vec_dot_##name, GGML_TYPE_##activation, 1},
+#define CPU_ENCODER_ROW(name, activation)                                                          \
+    [GGML_TYPE_##name] = {from_float_##name, NULL, GGML_TYPE_##activation, 1},
 #include "types/traits_list.inl"
 };

@@ -135,7 +135,7 @@ void group_drop(struct remote_group *group) {
 // Completes a request when both its answer and its bytes have come, in either order. One of a
 // line is freed here; one that somebody waits for is marked as done, and its caller frees it.
 // The caller holds the client's lock.
-static void settle(struct request *request) {
+static void complete(struct request *request) {
     if (!request->answered || (request->has_op && !request->op_done)) return;
     struct node *node = request->node;
     if (request->op.failed && request->status == GGML_HOST_OK) {
@@ -161,7 +161,7 @@ static void op_done(struct link_op *op) {
     struct client *client = request->node->client;
     pthread_mutex_lock(&client->lock);
     request->op_done = true;
-    settle(request);
+    complete(request);
     pthread_mutex_unlock(&client->lock);
 }
 
@@ -199,7 +199,7 @@ static void lose(struct node *node, const char *why) {
         request->answered = true;
         request->status = GGML_HOST_DEVICE_LOST;
         snprintf(request->why, sizeof(request->why), "%s", node->why);
-        settle(request);
+        complete(request);
     }
     tell_others(node);
 }
@@ -284,11 +284,12 @@ static void take_answer(struct request *request, void *bytes, const struct wire_
         snprintf(request->why, sizeof(request->why), "MPI%d answered %zu bytes instead of %zu",
                  request->node->peer, rest_size, request->into_size);
     }
-    settle(request);
+    complete(request);
 }
 
 // Keeps why a request failed that nobody waits for.
-static void note_untold(struct node *node, int32_t status, const char *why, size_t size) {
+static void note_unawaited_failure(struct node *node, int32_t status, const char *why,
+                                   size_t size) {
     struct line *line = &node->buffers;
     if (line->status != GGML_HOST_OK) return;
     line->status = status;
@@ -317,7 +318,7 @@ static void on_message(void *context, int peer, void *bytes, size_t size) {
         take_answer(request, bytes, &answer, rest, size - sizeof(answer));
     } else {
         if (sound && !request && answer.id != 0 && answer.status != GGML_HOST_OK)
-            note_untold(node, answer.status, rest, size - sizeof(answer));
+            note_unawaited_failure(node, answer.status, rest, size - sizeof(answer));
         free(bytes);
         if (!sound) lose(node, "it sent something that is no answer");
     }

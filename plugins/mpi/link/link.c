@@ -492,7 +492,7 @@ static bool is_sending(const struct link *link) {
 // it.
 static double sleep_between_hosts(struct link *link, double idle) {
     if (atomic_load(&link->is_quiet)) return DEEP_SLEEP;
-    if (doze_is_told(&link->doze)) return is_sending(link) ? SENDING_SLEEP : TOLD_SLEEP;
+    if (doze_is_announced(&link->doze)) return is_sending(link) ? SENDING_SLEEP : TOLD_SLEEP;
     return idle < spin_time(link) ? 0 : pause_after(idle);
 }
 

@@ -25,7 +25,7 @@ void doze_end(struct doze *doze) {
     doze->wake = -1;
 }
 
-bool doze_is_told(const struct doze *doze) {
+bool doze_is_announced(const struct doze *doze) {
     return doze->wake >= 0 && doze->score >= ENOUGH;
 }
 
@@ -91,11 +91,11 @@ void doze_sleep(struct doze *doze, double now, double seconds) {
 
 // A message that comes while no socket was asked tells nothing.
 void doze_learn(struct doze *doze, bool came) {
-    const bool told = doze->fresh > 0;
-    if (told && !came && --doze->fresh == 0) note_vain(doze);
+    const bool announced = doze->fresh > 0;
+    if (announced && !came && --doze->fresh == 0) note_vain(doze);
     if (!came) return;
     memset(doze->vain, 0, sizeof(doze->vain));
-    if (told || doze->asked) doze->score += told ? 1 : -UNANNOUNCED;
+    if (announced || doze->asked) doze->score += announced ? 1 : -UNANNOUNCED;
     if (doze->score > MOST) doze->score = MOST;
     if (doze->score < -MOST) doze->score = -MOST;
     doze->asked = false;

@@ -29,7 +29,7 @@ struct doze {
 void doze_init(struct doze *doze);
 void doze_end(struct doze *doze);
 // Whether messages are announced by sockets. [link]
-bool doze_is_told(const struct doze *doze);
+bool doze_is_announced(const struct doze *doze);
 // Around doze_sleep(): between them doze_wake() ends it. What wakes is noted before doze_wake() is
 // called, and looked at after doze_begin(). [link]
 void doze_begin(struct doze *doze);

@@ -33,7 +33,7 @@ void gvk_memory_pool_init(struct gvk_memory_pool *pool) {
 
 // --- kinds of memory -----------------------------------------------------------------------------
 
-struct wish {
+struct memory_preference {
     VkMemoryPropertyFlags has, lacks;
 };
 
@@ -42,16 +42,17 @@ enum {
     VISIBLE = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
     MAPPED = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
     CACHED = VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
-    MAX_WISHES = 3,
+    MAX_PREFERENCES = 3,
 };
 
 // The first type that is allowed, has some properties and lacks others; drivers list faster ones
 // first. -1: none.
 static int find_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed,
-                     struct wish wish) {
+                     struct memory_preference memory_preference) {
     for (uint32_t i = 0; i < memory->memoryTypeCount; ++i) {
         const VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
-        if ((allowed >> i & 1) && (flags & wish.has) == wish.has && !(flags & wish.lacks))
+        if ((allowed >> i & 1) && (flags & memory_preference.has) == memory_preference.has &&
+            !(flags & memory_preference.lacks))
             return (int)i;
     }
     return -1;
@@ -61,17 +62,21 @@ static int find_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t al
 // buffers of tensors leave it to uploads, unless host and device share all memory anyway.
 int gvk_memory_choose(const struct gvk_context *context, uint32_t allowed,
                       enum gvk_memory_use use) {
-    static const struct wish local[MAX_WISHES] = {{LOCAL, VISIBLE}, {LOCAL, 0}, {0, 0}};
-    static const struct wish shared[MAX_WISHES] = {{LOCAL | MAPPED, 0}, {LOCAL, 0}, {0, 0}};
-    static const struct wish upload[MAX_WISHES] = {{LOCAL | MAPPED, 0}, {MAPPED, 0}, {MAPPED, 0}};
-    static const struct wish host[MAX_WISHES] = {{MAPPED | CACHED, 0}, {MAPPED, 0}, {MAPPED, 0}};
-    const struct wish *wishes = use == GVK_MEMORY_UPLOAD ? upload
-                                : use == GVK_MEMORY_HOST ? host
-                                : context->direct        ? shared
-                                                         : local;
+    static const struct memory_preference local[MAX_PREFERENCES] = {
+        {LOCAL, VISIBLE}, {LOCAL, 0}, {0, 0}};
+    static const struct memory_preference shared[MAX_PREFERENCES] = {
+        {LOCAL | MAPPED, 0}, {LOCAL, 0}, {0, 0}};
+    static const struct memory_preference upload[MAX_PREFERENCES] = {
+        {LOCAL | MAPPED, 0}, {MAPPED, 0}, {MAPPED, 0}};
+    static const struct memory_preference host[MAX_PREFERENCES] = {
+        {MAPPED | CACHED, 0}, {MAPPED, 0}, {MAPPED, 0}};
+    const struct memory_preference *preferences = use == GVK_MEMORY_UPLOAD ? upload
+                                                  : use == GVK_MEMORY_HOST ? host
+                                                  : context->direct        ? shared
+                                                                           : local;
     int type = -1;
-    for (int i = 0; i < MAX_WISHES && type < 0; ++i)
-        type = find_type(&context->probe->memory, allowed, wishes[i]);
+    for (int i = 0; i < MAX_PREFERENCES && type < 0; ++i)
+        type = find_type(&context->probe->memory, allowed, preferences[i]);
     return type;
 }
 
