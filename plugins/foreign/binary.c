@@ -17,9 +17,12 @@ enum {
     OBJECT_SIZE = 32, // of ggml_object, which precedes each tensor of a context
 };
 
+// Both lists only grow: what is in them is never unmapped. They are changed while the plugin lists
+// its devices, which the host does in one thread at a time.
 static struct foreign_base *bases;
 static struct foreign_binary *binaries;
 
+// The message is cut off where it is too long, as it is only shown.
 void foreign_say(char out_message[FOREIGN_MESSAGE_SIZE], const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -29,7 +32,10 @@ void foreign_say(char out_message[FOREIGN_MESSAGE_SIZE], const char *format, ...
 
 // --- what has to be as it is here ----------------------------------------------------------------
 
-// Graphs are made by this side: the other has to build the same.
+// Graphs are made by this side, by the layout of struct ggml_cgraph in this host's headers, so the
+// binary has to build one that looks the same through them. Builds NEG of a leaf by the binary's
+// functions and compares every member that foreign_graph_new() fills: arrays, hash set, use counts,
+// order and number.
 static bool builds_same_graphs(const struct foreign_base *base) {
     struct ggml_init_params params = {1 << 16, NULL, true};
     struct ggml_context *ctx = base->init(params);
@@ -53,7 +59,10 @@ static bool builds_same_graphs(const struct foreign_base *base) {
     return same;
 }
 
-// Returns what differs, or NULL.
+// Returns what differs between the two sides, or NULL. A binary is used only if the things that
+// cross over without being translated are equal: the size of a tensor, the numbers of operations,
+// unary operations and types (compared by name), and the size of a block of each type. A type of
+// size 0 here was removed from ggml; its number is never sent.
 static const char *difference(const struct foreign_base *base) {
     if (base->tensor_overhead() != OBJECT_SIZE + sizeof(struct ggml_tensor))
         return "tensors have another size";
@@ -79,6 +88,7 @@ static const char *difference(const struct foreign_base *base) {
 
 // --- libggml-base --------------------------------------------------------------------------------
 
+// Messages of the binary join those of the host, with their level.
 static void forward_log(enum ggml_log_level level, const char *text, void *user_data) {
     (void)user_data;
     ggml_log_internal(level, "%s", text);
@@ -89,6 +99,9 @@ static void forward_abort(const char *text) {
     ggml_log_internal(GGML_LOG_LEVEL_ERROR, "a binary of ggml ends the process: %s\n", text);
 }
 
+// Looks up every function that is called of a libggml-base. Without a needed one there is nothing
+// to fall back to; ggml_version() and the abort callback came later than the oldest base that is
+// accepted.
 static bool find_functions(struct foreign_base *base, char *out_message) {
     const struct {
         const char *name;
@@ -125,7 +138,9 @@ static bool find_functions(struct foreign_base *base, char *out_message) {
     return true;
 }
 
-// Host memory, wherever it is: one buffer that begins at the lowest address that is aligned.
+// Tensors in host memory belong to buffers of this host, which the binary can't read, so its own
+// objects stand for them: one buffer over the whole address space, from the lowest address that is
+// aligned, so that any pointer lies within it. There are two, as kernels treat weights differently.
 static bool make_host_buffers(struct foreign_base *base, char *out_message) {
     for (int i = 0; i < 2; ++i) {
         base->host_buffers[i] =
@@ -139,6 +154,9 @@ static bool make_host_buffers(struct foreign_base *base, char *out_message) {
     return true;
 }
 
+// Opens a libggml-base in a new namespace, or returns the one that is open already under this path.
+// A base that is refused is unmapped again: only its constructors and the functions that were
+// compared have run.
 static struct foreign_base *open_base(const char *path, char *out_message) {
     for (struct foreign_base *base = bases; base; base = base->next) {
         if (strcmp(base->path, path) == 0) return base;
@@ -208,6 +226,9 @@ static bool bound_to(void *handle, const struct foreign_base *base) {
     return dlsym(handle, "ggml_backend_cpu_buffer_type") == expected;
 }
 
+// Calls the two exported functions of a binary: the score, which says whether this processor runs
+// it, and init, which registers its devices. The first member of what init returns is the version
+// of the interface; in binaries of before version 1 it is a pointer.
 static bool start(struct foreign_binary *binary, void *handle, char *out_message) {
     void *symbol = dlsym(handle, "ggml_backend_score");
     int (*score)(void) = NULL;
@@ -247,6 +268,9 @@ static bool start(struct foreign_binary *binary, void *handle, char *out_message
     return false;
 }
 
+// RTLD_NOW: a symbol that is missing is a message here, not the end of the process later. On a
+// failure after dlmopen() the library stays mapped, since its constructors may have left threads or
+// handlers behind.
 struct foreign_binary *foreign_binary_open(const char *path,
                                            char out_message[FOREIGN_MESSAGE_SIZE]) {
     char base_path[PATH_MAX];
@@ -284,6 +308,8 @@ fail: // what ran once stays mapped
     return NULL;
 }
 
+// Named functions are asked of the registration, as ggml's own programs do it: they need not be
+// exported.
 foreign_fn foreign_binary_proc(const struct foreign_binary *binary, const char *name) {
     void *(*get)(void *reg, const char *name) = (void *(*)(void *, const char *))foreign_entry(
         binary->reg, binary->layout->reg_get_proc_address);

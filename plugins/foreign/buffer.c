@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Buffers of ggml's binaries.
+// Buffers of ggml's binaries. Each entry of this plugin's table calls the entry of the binary's
+// buffer, with a shadow in place of the tensor. An entry that the binary lacks is reported as
+// GGML_HOST_UNSUPPORTED, upon which the host does it in another way.
 #include "foreign.h"
 
+// How many buffers have been freed. Shadows of graphs are kept across calls and hold pointers to
+// the binary's buffers: one that was made before the last free is not used again.
 static atomic_uint n_freed;
 
 unsigned foreign_buffers_freed(void) {
     return atomic_load(&n_freed);
 }
 
+// Counted before the memory goes, so that no shadow made in between passes for a current one.
 static void buffer_free(ggml_backend_buffer_t buffer) {
     struct foreign_buffer *own = buffer->context;
     atomic_fetch_add(&n_freed, 1);
@@ -23,6 +28,10 @@ struct foreign_buffer *foreign_buffer_own(ggml_backend_buffer_t buffer) {
     return buffer && buffer->table->free == buffer_free ? buffer->context : NULL;
 }
 
+// Three cases: a buffer of this plugin has a counterpart, if it is of the same libggml-base; the
+// host's own empty buffer of this plugin's type stands for the binary's empty one; and host memory
+// of any other plugin is one of the two buffers over the whole address space. A change of usage is
+// passed on the next time the buffer is seen, as the contract has no entry for it.
 void *foreign_buffer_theirs(const struct foreign_binary *binary, ggml_backend_buffer_t buffer) {
     struct foreign_buffer *own = foreign_buffer_own(buffer);
     if (own) {
@@ -45,6 +54,7 @@ void *foreign_buffer_theirs(const struct foreign_binary *binary, ggml_backend_bu
     (foreign_entry(((const struct foreign_buffer *)(buffer)->context)->theirs,                     \
                    ((const struct foreign_buffer *)(buffer)->context)->binary->layout->entry))
 
+// NULL for buffers without an address of their own; the host then gives addresses out itself.
 static void *buffer_base(ggml_backend_buffer_t buffer) {
     const struct foreign_buffer *own = buffer->context;
     typedef void *(*entry_t)(void *);
@@ -52,6 +62,8 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
     return entry ? entry(own->theirs) : NULL;
 }
 
+// The binary may store something of its own in `extra`, which is copied to the tensor and comes
+// back with every later shadow of it.
 static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
     struct foreign_buffer *own = buffer->context;
     struct foreign_node node;
@@ -91,6 +103,7 @@ static int32_t buffer_memset_tensor(ggml_backend_buffer_t buffer, struct ggml_te
     return GGML_HOST_OK;
 }
 
+// The entries below pass their arguments on as they are: bounds are checked by the host before.
 static int32_t buffer_set_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                                  const void *data, size_t offset, size_t size) {
     if (!is_offered(buffer, buffer_set_tensor)) return GGML_HOST_UNSUPPORTED;
@@ -141,6 +154,8 @@ static int32_t buffer_get_tensor_2d(ggml_backend_buffer_t buffer, const struct g
     return GGML_HOST_OK;
 }
 
+// A source that the binary has no object for has no buffer in its shadow; ggml's entries read it
+// unchecked.
 static int32_t buffer_cpy_tensor(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
                                  struct ggml_tensor *dst) {
     const struct foreign_buffer *own = buffer->context;
@@ -153,7 +168,8 @@ static int32_t buffer_cpy_tensor(ggml_backend_buffer_t buffer, const struct ggml
     return done ? GGML_HOST_OK : GGML_HOST_UNSUPPORTED;
 }
 
-// By a tensor of all its bytes.
+// Clears through set_tensor() by a tensor of I8 that spans the whole buffer, 64 KiB at a time:
+// slower than one call of the binary's entry, but right for every value.
 static int32_t clear_in_pieces(ggml_backend_buffer_t buffer, uint8_t value) {
     enum { PIECE = 1 << 16 };
     struct ggml_tensor bytes = {
@@ -190,6 +206,7 @@ static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     return GGML_HOST_OK;
 }
 
+// Forgets what init_tensor() has allocated for tensors of this buffer.
 static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
     if (!is_offered(buffer, buffer_reset)) return GGML_HOST_UNSUPPORTED;
     const struct foreign_buffer *own = buffer->context;
@@ -213,6 +230,8 @@ static const struct ggml_buffer_table buffer_table = {
     .reset = buffer_reset,
 };
 
+// The binary's object is freed on failure, as the caller has no other use for it. Its size is read
+// from the object: it may be larger than what was asked for.
 ggml_backend_buffer_t foreign_buffer_adopt(struct foreign_binary *binary, void *theirs) {
     size_t size;
     struct foreign_buffer *own = ggml_aligned_malloc(sizeof(*own));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Kinds of memory of ggml's binaries.
+// Kinds of memory of ggml's binaries. One object of this plugin stands for each of theirs and stays
+// for good, so that pointers can be compared: the host and applications take buffer types as equal
+// only if they are the same object.
 #include <stdlib.h>
 
 #include "foreign.h"
@@ -7,6 +9,8 @@
 // What a binary may add to the size of a buffer, unchecked.
 enum { MOST_PADDING = 1 << 20 };
 
+// Held while the list is searched and grown. Look-ups are rare: devices, buffers and streams keep
+// what they found.
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct foreign_buft *list;
 
@@ -20,6 +24,7 @@ struct foreign_buft *foreign_buft_own(ggml_backend_buffer_type_t buft) {
     return buft && buft->table->get_name == buft_name ? buft->context : NULL;
 }
 
+// SIZE_MAX without the entry: ggml has no limit then.
 static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
     const struct foreign_buft *own = buft->context;
     typedef size_t (*entry_t)(void *);
@@ -27,6 +32,8 @@ static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
     return entry ? entry(own->theirs) : SIZE_MAX;
 }
 
+// The size is bounded before the call: a binary that rounds it up near the largest number would
+// wrap around to a small buffer.
 static int32_t buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size,
                                  ggml_backend_buffer_t *out_buffer) {
     struct foreign_buft *own = buft->context;
@@ -51,6 +58,8 @@ static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
     return FOREIGN_ENTRY(own->binary, own->theirs, buft_get_alignment, entry_t)(own->theirs);
 }
 
+// What the binary asks for can exceed the tensor, for padding of quantised rows; it is never taken
+// for less than that.
 static size_t buft_alloc_size(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
     struct foreign_buft *own = buft->context;
     struct foreign_node node;
@@ -63,6 +72,7 @@ static size_t buft_alloc_size(ggml_backend_buffer_type_t buft, const struct ggml
     return MAX(size, ggml_nbytes(tensor));
 }
 
+// Without the entry, as ggml has it: not host memory.
 static bool buft_is_host(ggml_backend_buffer_type_t buft) {
     const struct foreign_buft *own = buft->context;
     typedef bool (*entry_t)(void *);
@@ -88,6 +98,8 @@ static const struct ggml_buffer_type_table buft_table = {
     .get_access_unit = buft_access_unit,
 };
 
+// Also makes their buffer of no bytes, which stands for the host's empty buffers of this type.
+// Called with list_lock held.
 static struct foreign_buft *buft_new(struct foreign_binary *binary, void *theirs) {
     struct foreign_buft *own = calloc(1, sizeof(*own));
     if (!own) return NULL;
@@ -117,6 +129,8 @@ ggml_backend_buffer_type_t foreign_buft_of(struct foreign_binary *binary, void *
     return NULL;
 }
 
+// Host memory of every plugin is the binary's CPU memory: what differs (pinning, alignment) is
+// nothing that a kernel relies on.
 void *foreign_buft_theirs(const struct foreign_binary *binary, ggml_backend_buffer_type_t buft) {
     const struct foreign_buft *own = foreign_buft_own(buft);
     if (own) return own->binary->base == binary->base ? own->theirs : NULL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Devices of ggml's binaries.
+// Devices of ggml's binaries. Entries are called under the binary's lock, unless they return a
+// constant or block: ggml's devices are made for one thread, this contract's for any.
 #include <stdio.h>
 
 #include "foreign.h"
@@ -13,6 +14,7 @@ static const char *device_description(ggml_backend_dev_t device) {
     return ((const struct foreign_device *)device)->description;
 }
 
+// The contract has no more free memory than there is in all; nothing makes a binary keep to that.
 static void device_memory(ggml_backend_dev_t device, size_t *free, size_t *total) {
     const struct foreign_device *own = (const struct foreign_device *)device;
     typedef void (*entry_t)(void *, size_t *, size_t *);
@@ -29,6 +31,7 @@ static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
     return FOREIGN_ENTRY(own->binary, own->theirs, device_get_type, entry_t)(own->theirs);
 }
 
+// Pinned memory, for backends that have it.
 static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t device);
 
 // The struct of theirs is that of this host's headers, but for what was appended to it.
@@ -38,6 +41,7 @@ static void read_props(const struct foreign_binary *binary, void *theirs,
     FOREIGN_ENTRY(binary, theirs, device_get_props, entry_t)(theirs, out_props);
 }
 
+// Names are this plugin's own, and a capability is passed on only if its entries are there too.
 static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
     const struct foreign_device *own = (const struct foreign_device *)device;
     foreign_lock(own->binary);
@@ -51,12 +55,14 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
     props->caps.events = own->device.table->event_new != NULL;
 }
 
+// foreign_stream_new() has recorded why there is no stream.
 static int32_t device_init_backend(ggml_backend_dev_t device, const char *params,
                                    ggml_backend_t *out_stream) {
     *out_stream = foreign_stream_new((struct foreign_device *)device, params);
     return *out_stream ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
+// The host's own CPU buffer type where the binary's is its CPU's.
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
     struct foreign_device *own = (struct foreign_device *)device;
     typedef void *(*entry_t)(void *);
@@ -74,6 +80,8 @@ static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t dev
         FOREIGN_ENTRY(own->binary, own->theirs, device_get_host_buffer_type, entry_t)(own->theirs));
 }
 
+// Memory of the application, say a mapped file of weights, without a copy. For a device that
+// computes in the host's memory the host's own buffer does it.
 static int32_t device_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr, size_t size,
                                            size_t max_tensor_size,
                                            ggml_backend_buffer_t *out_buffer) {
@@ -97,6 +105,7 @@ static int32_t device_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr,
 
 // --- what it computes ----------------------------------------------------------------------------
 
+// A type that the binary knows by the same number; removed types have size 0.
 static bool is_known(const struct ggml_tensor *tensor) {
     return (unsigned)tensor->type < FOREIGN_TYPES && ggml_type_size(tensor->type) > 0;
 }
@@ -118,6 +127,9 @@ static bool is_for_binary(const struct foreign_binary *binary, const struct ggml
     return op->op != GGML_OP_GLU || kind < (unsigned)binary->layout->n_glu_ops;
 }
 
+// From the cheapest test to the dearest: is the node's meaning known to this host, does it compute
+// anything, can the binary know it, is the claim to be believed, and what does the device say. The
+// last builds a shadow and takes the lock.
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     const struct foreign_device *own = (const struct foreign_device *)device;
     struct foreign_node node;
@@ -142,6 +154,7 @@ static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_
                                    entry_t)(own->theirs, theirs);
 }
 
+// Whether copying a weight to the device pays; backends without the entry never ask for it.
 static bool device_offload_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     const struct foreign_device *own = (const struct foreign_device *)device;
     struct foreign_node node;
@@ -154,6 +167,7 @@ static bool device_offload_op(ggml_backend_dev_t device, const struct ggml_tenso
 
 // --- events --------------------------------------------------------------------------------------
 
+// `context` of an event is the binary's object.
 static void event_free(ggml_backend_event_t event) {
     const struct foreign_device *own = ((const struct foreign_event *)event)->device;
     typedef void (*entry_t)(void *, void *);
@@ -164,6 +178,7 @@ static void event_free(ggml_backend_event_t event) {
     ggml_aligned_free(event, sizeof(struct foreign_event));
 }
 
+// Not under the lock: it blocks, and other threads have to be able to go on.
 static int32_t event_synchronize(ggml_backend_event_t event) {
     const struct foreign_device *own = ((const struct foreign_event *)event)->device;
     typedef void (*entry_t)(void *, void *);
@@ -178,6 +193,7 @@ static const struct ggml_event_table event_table = {
     .synchronize = event_synchronize,
 };
 
+// The event of the contract and this plugin's part of it are one allocation.
 static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
     struct foreign_device *own = (struct foreign_device *)device;
     typedef void *(*entry_t)(void *);
@@ -219,6 +235,8 @@ static const struct ggml_device_table device_tables[] = {
     {DEVICE_ENTRIES, .event_new = device_event_new},
 };
 
+// All three entries, or events can't be offered: an event that can't be waited for would have to be
+// ignored.
 static bool has_events(const struct foreign_binary *binary, void *theirs) {
     return foreign_entry(theirs, binary->layout->device_event_new) &&
            foreign_entry(theirs, binary->layout->device_event_free) &&

@@ -18,6 +18,8 @@
 #include "plugin/trust/trust.h"
 #include "trial.h"
 
+// The same variable, read through the host, that lifts the checks for plugins: in a privileged
+// process it is ignored.
 static bool may_be_unsafe(void) {
     const struct ggml_host_table *host = ggml_sdk_host();
     const char *value = host ? host->get_config(host, "GGML_ALLOW_UNSAFE_PLUGINS") : NULL;
@@ -43,6 +45,7 @@ bool foreign_is_trusted(const char *path, char out_message[FOREIGN_MESSAGE_SIZE]
     return false;
 }
 
+// Reads all of it or fails: a file that shrinks meanwhile is an error, not a short image.
 static enum ggml_host_status read_image(void *context, uint64_t offset, void *out, size_t size) {
     const int fd = *(const int *)context;
     for (size_t done = 0; done < size;) {
@@ -79,11 +82,13 @@ static bool is_sound(const char *path, char *out_message) {
     return sound;
 }
 
+// Order matters for messages only: who may write a file is asked before what is in it.
 static bool may_be_mapped(const char *path, char *out_message) {
     return foreign_is_trusted(path, out_message) && is_sound(path, out_message);
 }
 
-// Checks and tries; 0 with a message, else the score.
+// Checks the file and its libggml-base, then runs it in the helper. Returns the score, or 0 with a
+// message.
 static int try_file(const char *path, char *out_message) {
     char base[PATH_MAX];
     if (path[0] != '/') {
@@ -113,17 +118,21 @@ static bool backend_of(const char *file_name, char *out_backend, size_t size) {
     return length > 0 && length < size && strcmp(out_backend, "base") != 0;
 }
 
+// Filter for scandir().
 static int is_backend(const struct dirent *entry) {
     char backend[64];
     return backend_of(entry->d_name, backend, sizeof(backend));
 }
 
+// The best file of one backend so far: folders of distributions hold a dozen builds of the CPU
+// backend, of which one is opened.
 struct choice {
     char backend[64];
     char path[PATH_MAX];
     int score;
 };
 
+// Files that lost are not opened in this process at all.
 static void open_choice(struct choice *choice, foreign_file_fn report, void *context) {
     char message[FOREIGN_MESSAGE_SIZE];
     if (choice->score > 0) {
@@ -133,7 +142,8 @@ static void open_choice(struct choice *choice, foreign_file_fn report, void *con
     choice->score = 0;
 }
 
-// Of one backend the files are neighbours in the list.
+// Entries are sorted, so the files of one backend are neighbours: each group is tried in turn and
+// its best is opened when the next group begins.
 static void open_folder(const char *folder, foreign_file_fn report, void *context) {
     struct dirent **entries = NULL;
     struct choice best = {.score = 0};

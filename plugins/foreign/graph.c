@@ -19,6 +19,8 @@ struct foreign_graph {
     struct ggml_hash_set set;
 };
 
+// Numbers for the shadows: a binary keeps plans by them, so a shadow that is made anew must not
+// have the number of one before.
 static atomic_ullong next_uid;
 
 // As many as there could be: nodes, sources, and the owners of both.
@@ -34,13 +36,16 @@ static size_t most_tensors(const struct ggml_graph *original) {
     return count;
 }
 
-// A piece of the allocation, or with base NULL only its size.
+// One step of laying out an allocation: returns the piece at *offset, or NULL where `base` is, and
+// advances by its bytes, rounded up to cache lines.
 static void *take(char *base, size_t *offset, size_t bytes) {
     void *piece = base ? base + *offset : NULL;
     *offset += (bytes + 63) / 64 * 64;
     return piece;
 }
 
+// Lays all arrays of a graph out behind its structure, in one allocation. Called twice: with NULL
+// to learn the size, then with the memory. Returns the bytes.
 static size_t place(struct foreign_graph *graph, char *base, size_t n_nodes, size_t n_tensors) {
     size_t offset = 0;
     struct foreign_graph sizes;
@@ -113,6 +118,8 @@ static void link_sources(const struct foreign_binary *binary, struct foreign_gra
     }
 }
 
+// One pass over nodes, sources and owners, by hash set: linear in the tensors of the graph. Nodes
+// come first, so that index i is node i.
 struct foreign_graph *foreign_graph_new(const struct foreign_binary *binary,
                                         const struct ggml_graph *original) {
     const size_t n_nodes = (size_t)original->n_nodes;

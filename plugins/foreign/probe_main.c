@@ -19,6 +19,7 @@
 
 static FILE *answers;
 
+// Flushed at once: the line has to be in the pipe when the next step kills the process.
 static void at(const char *step, const char *what) {
     fprintf(answers, "at %s %s\n", step, what);
     fflush(answers);
@@ -50,6 +51,7 @@ static void ask_device(const struct foreign_binary *binary, void *device) {
     if (stream) ENTRY(stream, stream_free, free_t)(stream);
 }
 
+// The same questions in the same order as the plugin asks them later.
 static void ask_devices(const struct foreign_binary *binary, void *reg) {
     typedef size_t (*count_t)(void *);
     typedef void *(*get_t)(void *, size_t);
@@ -59,6 +61,7 @@ static void ask_devices(const struct foreign_binary *binary, void *reg) {
         ask_device(binary, ENTRY(reg, reg_get_device, get_t)(reg, i));
 }
 
+// Leaves by _exit(): destructors of the binary are not to be trusted either.
 static void refuse(const char *message) {
     fprintf(answers, "refused %s\n", message);
     fflush(answers);

@@ -14,6 +14,9 @@
 
 enum { MAX_DEVICES = 256, MAX_FILES = 64 };
 
+// One registration as the host sees it: that of a binary as a whole, or of a server that was added
+// to it. Its devices are fixed when it is made, while a server that comes later gets a registration
+// of its own.
 struct foreign_reg {
     struct ggml_backend_reg reg;
     struct foreign_reg *next;
@@ -33,6 +36,8 @@ struct opened {
     char first_refusal[FOREIGN_MESSAGE_SIZE];
 };
 
+// Guards the lists of registrations and devices; held while a binary lists its devices and
+// describes new ones.
 static pthread_mutex_t regs_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct foreign_reg *regs;
 static struct foreign_device *made; // each has one for good: buffer types point to it
@@ -41,6 +46,8 @@ static struct foreign_device *all_devices[MAX_DEVICES]; // grows while it is rea
 static atomic_size_t n_all_devices;
 static struct ggml_backend_reg all;
 
+// The caller holds regs_lock. A linear search: there are as many devices as the machine has, and
+// each is looked up when it is listed only.
 static struct foreign_device *find_device(const void *theirs) {
     struct foreign_device *device = made;
     while (device && device->theirs != theirs)
@@ -67,6 +74,8 @@ static void *device_of(const struct foreign_binary *binary, void *theirs, size_t
 
 // --- named functions -----------------------------------------------------------------------------
 
+// The functions below are what programs look up by name in ggml's backends. Each translates its
+// objects and calls the binary's function of that name; a binary without it does nothing.
 static void set_n_threads(ggml_backend_t backend, int n_threads) {
     struct foreign_binary *binary;
     void *theirs = foreign_stream_theirs(backend, &binary);
@@ -85,6 +94,9 @@ static void set_abort_callback(ggml_backend_t backend, ggml_abort_callback callb
     if (set) set(theirs, callback, data);
 }
 
+// The extra buffer types of ggml's CPU backend repack weights while they are set, so that only
+// whole tensors can be: buft_access_unit() says so for those that are marked here. The array is the
+// device's, ends with NULL and is valid until the next call.
 static ggml_backend_buffer_type_t *get_extra_bufts(ggml_backend_dev_t device) {
     struct foreign_device *own = (struct foreign_device *)device;
     typedef void **(*get_t)(void *);
@@ -101,6 +113,7 @@ static ggml_backend_buffer_type_t *get_extra_bufts(ggml_backend_dev_t device) {
     return own->extra;
 }
 
+// Of all files together: what was opened or refused, with its reason. Of one binary: its own list.
 static struct ggml_backend_feature *get_features(ggml_backend_reg_t reg) {
     if (reg == &all) return opened.features;
     const struct foreign_reg *own = (const struct foreign_reg *)reg;
@@ -111,6 +124,7 @@ static struct ggml_backend_feature *get_features(ggml_backend_reg_t reg) {
 
 typedef void *(*add_server_t)(const char *endpoint);
 
+// NULL for every backend but RPC.
 static add_server_t adds_servers(const struct foreign_binary *binary) {
     return (add_server_t)foreign_binary_proc(binary, "ggml_backend_rpc_add_server");
 }
@@ -129,6 +143,8 @@ static struct foreign_binary *find_rpc(void) {
     return found;
 }
 
+// One registration for each of the binary's, made when it is first asked for. `owner` is the
+// backend that new devices belong to, NULL for the registration itself.
 static struct foreign_reg *reg_of(struct foreign_binary *binary, void *theirs,
                                   ggml_backend_reg_t owner);
 static bool add_to_all(struct foreign_device *device);
@@ -153,6 +169,8 @@ static struct foreign_reg *add_server(const char *endpoint,
     return reg;
 }
 
+// The devices join those of "foreign", and the host is told that its list has changed; the result
+// is the backend of this server alone, which programs register themselves.
 static ggml_backend_reg_t rpc_add_server(const char *endpoint) {
     const struct ggml_host_table *host = ggml_sdk_host();
     char message[FOREIGN_MESSAGE_SIZE];
@@ -167,6 +185,8 @@ static ggml_backend_reg_t rpc_add_server(const char *endpoint) {
     return &reg->reg;
 }
 
+// For applications that name a file themselves: the same checks and the same trial as for the files
+// of the environment.
 static ggml_backend_reg_t foreign_load(const char *path) {
     char message[FOREIGN_MESSAGE_SIZE];
     struct foreign_binary *binary = foreign_file_open(path, message);
@@ -188,12 +208,15 @@ static ggml_backend_reg_t find_by_name(const char *name) {
     return NULL;
 }
 
+// ISO C has no conversion from a function's pointer to void *; POSIX demands that the bits can be
+// copied.
 static void *address_of(foreign_fn function) {
     void *address;
     memcpy(&address, &function, sizeof(address));
     return address;
 }
 
+// Searched linearly: programs look up a handful of names when they start.
 static void *reg_proc_address(ggml_backend_reg_t reg, const char *name) {
     const struct {
         const char *name;
@@ -289,6 +312,8 @@ static struct foreign_reg *reg_of(struct foreign_binary *binary, void *theirs,
 
 // --- all files of the environment ----------------------------------------------------------------
 
+// The backend "foreign": a list of devices that grows while other threads read it. The count is
+// raised after the entry is written, and entries never change.
 static const char *all_name(ggml_backend_reg_t reg) {
     (void)reg;
     return "foreign";
@@ -316,6 +341,7 @@ static void make_name_unique(struct foreign_device *device) {
     }
 }
 
+// Listed by ggml-devices as features of the plugin. Without memory for a copy the line is left out.
 static void add_feature(const char *path, const char *text) {
     if (opened.n_features == MAX_FILES) return;
     struct ggml_backend_feature *feature = &opened.features[opened.n_features];
@@ -339,6 +365,8 @@ static bool add_to_all(struct foreign_device *device) {
     return known || count < MAX_DEVICES;
 }
 
+// The devices of a binary that the environment names. A backend that only adds servers has none of
+// its own.
 static void add_devices(struct foreign_binary *binary) {
     const struct foreign_reg *reg = reg_of(binary, binary->reg, &all);
     if (reg && reg->n_devices == 0 && !adds_servers(binary))
@@ -365,6 +393,8 @@ static void add_servers(const char *list) {
     }
 }
 
+// Called for each file with the binary or with why it was refused. The first refusal is also the
+// plugin's own message if no file can be used: a user who names one file sees its reason at once.
 static void note_file(const char *path, struct foreign_binary *binary, const char *message,
                       void *context) {
     char text[FOREIGN_MESSAGE_SIZE];
@@ -387,6 +417,8 @@ static void note_file(const char *path, struct foreign_binary *binary, const cha
     add_devices(binary);
 }
 
+// Files are opened once for each value of GGML_FOREIGN_PATH: each trial starts a process, and a
+// plugin may be started again after it was unloaded.
 ggml_backend_reg_t foreign_reg_all(void) {
     const struct ggml_host_table *host = ggml_sdk_host();
     const char *list = host->get_config(host, "GGML_FOREIGN_PATH");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams of ggml's binaries, and their events.
+// Streams of ggml's binaries, and their events. A stream belongs to one thread at a time, as in
+// ggml, so that its entries are called without the binary's lock.
 #include "foreign.h"
 
 enum { KEPT_GRAPHS = 16 }; // a scheduler gives each of its parts to the stream in turn
@@ -13,6 +14,7 @@ struct foreign_stream {
     unsigned next; // which of them goes first
 };
 
+// The device's name, "foreign-" included: two streams of one device have the same.
 static const char *stream_name(ggml_backend_t backend) {
     const struct foreign_stream *stream = backend->context;
     return stream->device->name;
@@ -28,6 +30,7 @@ static int32_t stream_synchronize(ggml_backend_t backend) {
     return GGML_HOST_OK;
 }
 
+// Waits first: shadows of queued graphs are freed with the stream.
 static void stream_free(ggml_backend_t backend) {
     struct foreign_stream *stream = backend->context;
     typedef void (*entry_t)(void *);
@@ -42,11 +45,14 @@ static void stream_free(ggml_backend_t backend) {
 
 // --- transfers -----------------------------------------------------------------------------------
 
+// Whether the binary's stream has the entry. Without it the host uses the synchronous transfer of
+// the buffer.
 static bool is_offered(const struct foreign_stream *stream, int slot) {
     return foreign_entry(stream->theirs, slot) != NULL;
 }
 
-// Their entries abort when the memory is not the device's own.
+// Asynchronous entries of ggml's backends assert that the tensor lies in the device's default
+// memory, and abort otherwise. Views are judged by the tensor that owns the memory.
 static bool is_in_own_memory(const struct foreign_stream *stream,
                              const struct ggml_tensor *tensor) {
     const struct ggml_tensor *owner = tensor->view_src ? tensor->view_src : tensor;
@@ -58,6 +64,8 @@ static bool is_in_own_memory(const struct foreign_stream *stream,
                                          device_get_buffer_type, entry_t)(stream->device->theirs);
 }
 
+// `data` is read after the call returns, until the stream is synchronised: the contract's rule is
+// ggml's.
 static int32_t stream_set_tensor_async(ggml_backend_t backend, struct ggml_tensor *tensor,
                                        const void *data, size_t offset, size_t size) {
     const struct foreign_stream *stream = backend->context;
@@ -84,6 +92,8 @@ static int32_t stream_get_tensor_async(ggml_backend_t backend, const struct ggml
     return GGML_HOST_OK;
 }
 
+// Between streams of one binary only: two binaries share no objects, even with the same
+// libggml-base.
 static int32_t stream_cpy_tensor_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                                        const struct ggml_tensor *src, struct ggml_tensor *dst) {
     struct foreign_binary *binary, *binary_dst;
@@ -104,6 +114,8 @@ static int32_t stream_cpy_tensor_async(ggml_backend_t backend_src, ggml_backend_
 
 // --- computing -----------------------------------------------------------------------------------
 
+// A ring of the last graphs: schedulers run the same few parts of a model in turn. The shadow that
+// is replaced may still be queued, so the stream is emptied before it is freed.
 static struct foreign_graph *find_graph(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct foreign_stream *stream = backend->context;
     for (int i = 0; i < KEPT_GRAPHS; ++i) {
@@ -116,6 +128,8 @@ static struct foreign_graph *find_graph(ggml_backend_t backend, const struct ggm
     return stream->graphs[place];
 }
 
+// GGML_STATUS_ABORTED is what an abort callback asked for; every status of ggml's is translated by
+// the host's own function.
 static int32_t stream_graph_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct foreign_stream *stream = backend->context;
     typedef enum ggml_status (*entry_t)(void *, struct ggml_cgraph *);
@@ -138,6 +152,7 @@ static int32_t stream_graph_compute(ggml_backend_t backend, const struct ggml_gr
 
 // --- events --------------------------------------------------------------------------------------
 
+// An event is an object of the binary that made it: another binary's stream can't write to it.
 static int32_t stream_event_record(ggml_backend_t backend, ggml_backend_event_t event) {
     const struct foreign_stream *stream = backend->context;
     typedef void (*entry_t)(void *, void *);
@@ -182,6 +197,7 @@ static const struct ggml_stream_table stream_table = {
 
 // --- life ----------------------------------------------------------------------------------------
 
+// The table's address tells this plugin's streams from others.
 void *foreign_stream_theirs(ggml_backend_t backend, struct foreign_binary **out_binary) {
     *out_binary = NULL;
     if (!backend || backend->table != &stream_table) return NULL;
@@ -190,7 +206,9 @@ void *foreign_stream_theirs(ggml_backend_t backend, struct foreign_binary **out_
     return stream->theirs;
 }
 
-// ggml takes 4 threads on every machine, and they wait for each other busily.
+// ggml's CPU backend takes 4 threads on every machine, which spin while they wait for each other;
+// on two cores that is many times slower than two threads. The host's default for this machine is
+// set instead; programs can still set their own.
 static void set_threads(const struct foreign_stream *stream) {
     const struct ggml_host_table *host = ggml_sdk_host();
     struct ggml_host_topology machine = {.size = (uint32_t)sizeof(machine)};
@@ -200,6 +218,8 @@ static void set_threads(const struct foreign_stream *stream) {
     set(stream->theirs, (int)MAX(machine.default_threads, 1u));
 }
 
+// The lock is held while the binary makes its stream, as backends then initialise what all streams
+// share.
 ggml_backend_t foreign_stream_new(struct foreign_device *device, const char *params) {
     struct foreign_binary *binary = device->binary;
     typedef void *(*entry_t)(void *, const char *);

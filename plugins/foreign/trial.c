@@ -91,6 +91,7 @@ static bool spawn(struct trial *trial, const char *helper, const char *path, con
     return false;
 }
 
+// By the monotonic clock: a deadline must not move when somebody sets the time.
 static long milliseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -169,6 +170,9 @@ static bool end(const struct trial *trial, long deadline, struct probe_group *ou
     return by_itself;
 }
 
+// Blocks for at most FOREIGN_TRIAL_SECONDS, and shortly beyond while processes are killed. Control
+// groups can only be removed once the kernel has buried all of their processes, which takes a
+// moment.
 int foreign_trial(const char *path, const char *server, char out_message[FOREIGN_MESSAGE_SIZE]) {
     enum { PATIENCE_MS = 300 };
     const struct timespec moment = {.tv_nsec = 1000000};
