@@ -6,6 +6,8 @@
 #include "memory/buffer.h"
 #include "queue/comm.h"
 
+// Frees a message in the sender's context. A forked child, or a device that was lost so that its
+// context can't be entered, leaves the driver's objects to the driver.
 static void release(const struct ggml_comm_group *group, struct cuda_message *m) {
     const struct cu_api *api = cuda_api();
     if (cuda_in_owner() &&
@@ -18,6 +20,7 @@ static void release(const struct ggml_comm_group *group, struct cuda_message *m)
     ggml_aligned_free(m, sizeof(*m));
 }
 
+// Also those that nobody received.
 void cuda_comm_drop_messages(ggml_comm_group_t group) {
     while (group->first) {
         struct cuda_message *m = group->first;
@@ -52,7 +55,9 @@ static enum ggml_host_status make(const struct ggml_comm_group *group, uint32_t 
     return status;
 }
 
-// One of the pair that was received and has room, which goes to the end; or a new one.
+// Returns in *out_message a message with room for the bytes: one between the same two ranks that
+// was received already, or a new one. Either goes to the end of the list, so that messages of a
+// pair are received in the order in which they were sent. Linear in the messages of the group.
 static enum ggml_host_status take(ggml_comm_group_t group, uint32_t from, uint32_t to, size_t room,
                                   struct cuda_message **out_message) {
     struct cuda_message **at = &group->first, *m = NULL;
@@ -75,7 +80,8 @@ static enum ggml_host_status take(ggml_comm_group_t group, uint32_t from, uint32
     return status;
 }
 
-// In the current context: after `before`, if that was recorded, the copy, then the mark.
+// Queues on the stream: wait for `before` (an event that was never recorded is over), copy, record
+// `after`. No thread blocks.
 static enum ggml_host_status queue_copy(const struct cuda_stream *stream, CUevent before,
                                         CUdeviceptr to, const struct cuda_stream *from_stream,
                                         CUdeviceptr from, size_t size, CUevent after) {
@@ -91,6 +97,8 @@ static enum ggml_host_status queue_copy(const struct cuda_stream *stream, CUeven
     return status;
 }
 
+// Out of memory is the sender's alone, and the group goes on; any other failure leaves it unusable,
+// since ranks may have queued their half of an exchange.
 int32_t cuda_comm_send(ggml_comm_group_t group, uint32_t from, uint32_t to,
                        const struct ggml_tensor *tensor) {
     int32_t begun = cuda_comm_begin(group);
@@ -115,6 +123,8 @@ int32_t cuda_comm_send(ggml_comm_group_t group, uint32_t from, uint32_t to,
     return cuda_comm_end(group, status);
 }
 
+// Takes the oldest message of the pair that was not received. There must be one: a group is used by
+// one thread, so that nobody could send it later.
 int32_t cuda_comm_receive(ggml_comm_group_t group, uint32_t to, uint32_t from,
                           struct ggml_tensor *tensor) {
     int32_t begun = cuda_comm_begin(group);

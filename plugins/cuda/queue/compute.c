@@ -5,6 +5,7 @@
 #include "memory/buffer.h"
 #include "queue/stream.h"
 
+// While times are recorded only recordings with events serve, otherwise only those without.
 static bool is_current(const struct cuda_stream *stream, const struct cuda_recording *recording) {
     return (recording->times != NULL) == cuda_profile_is_on(&stream->profile);
 }
@@ -40,6 +41,7 @@ static struct cuda_recording *find_by_key(const struct cuda_stream *stream) {
     return NULL;
 }
 
+// The last one takes the place of the one that goes: their order means nothing.
 static void drop(struct cuda_stream *stream, int i) {
     cuda_recording_free(stream->recordings[i]);
     stream->recordings[i] = stream->recordings[--stream->n_recordings];
@@ -59,8 +61,10 @@ static void drop_oldest(struct cuda_stream *stream) {
     drop(stream, oldest);
 }
 
-// The older of those of the plan's shape, if there are enough of them; *out_i is -1 otherwise. It
-// is that of the plan then.
+// Changes the least recently used recording of the plan's shape into one of the plan, if there are
+// CUDA_RECORDINGS_ALIKE of them; fewer may be of graphs that alternate, and each keeps its own.
+// *out_i is its index, or -1: a new one has to be made. One whose change failed half way is
+// dropped.
 static enum ggml_host_status change_one(struct cuda_stream *stream,
                                         const struct cuda_recipe *recipe, int *out_i) {
     int n_alike = 0, oldest = -1;
@@ -82,6 +86,7 @@ static enum ggml_host_status change_one(struct cuda_stream *stream,
     return status;
 }
 
+// The plan's launches as a graph of the driver's: changed from one that is there, or made anew.
 static enum ggml_host_status record(struct cuda_stream *stream,
                                     struct cuda_recording **out_recording) {
     const struct cuda_recipe recipe = {.context = stream->context,
@@ -119,6 +124,8 @@ static enum ggml_host_status make_recording(struct cuda_stream *stream,
     return stream->plan.n_launches > 0 ? record(stream, out_recording) : GGML_HOST_OK;
 }
 
+// An id is never used again, so that memory which was freed and allocated at the same address is
+// not taken for the old.
 static uint64_t buffer_id(const struct ggml_tensor *tensor) {
     const struct cuda_buffer *buffer = cuda_buffer_of(tensor);
     return buffer ? buffer->id : 0;
@@ -170,6 +177,7 @@ int32_t cuda_stream_compute(ggml_backend_t backend, const struct ggml_graph *gra
     return status;
 }
 
+// Called by the scheduler when it splits a graph, not for each run.
 int32_t cuda_stream_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
     struct cuda_stream *stream = backend->context;
     if (!stream->keeps_order) gpu_reorder(graph, &stream->plan);

@@ -40,6 +40,7 @@ static const struct ggml_event_table event_table = {
     .synchronize = event_synchronize,
 };
 
+// The event belongs to the device's context, which is made by the first use of the device.
 int32_t cuda_event_new(struct cuda_device *device, ggml_backend_event_t *out_event) {
     struct cuda_context *context = cuda_device_context(device);
     if (!context) return GGML_HOST_FAILED;

@@ -11,6 +11,7 @@
 
 // --- events of a recording -----------------------------------------------------------------------
 
+// Launches of an empty result are not queued and have no event.
 static int count_launches(const struct gpu_plan *plan) {
     int n = 0;
     for (int i = 0; i < plan->n_launches; ++i)
@@ -28,6 +29,8 @@ static enum ggml_host_status make_events(struct cuda_context *context, struct cu
     return GGML_HOST_OK;
 }
 
+// One event before the first launch and one behind each, with the nodes that each launch computes.
+// On a failure *out_times is what there is so far; cuda_times_free() ends that too.
 enum ggml_host_status cuda_times_new(struct cuda_context *context, const struct gpu_plan *plan,
                                      struct cuda_times **out_times) {
     const size_t n = (size_t)count_launches(plan);
@@ -57,10 +60,13 @@ void cuda_times_free(struct cuda_times *times) {
     ggml_aligned_free(times, sizeof(*times));
 }
 
+// Whether launch i is the last of its nodes: a product that is split over keys or columns takes
+// several, which are one slice. The span behind the last launch has node -1, which ends every run.
 static bool is_last(const struct cuda_times *times, int i) {
     return times->spans[i].first_node != times->spans[i + 1].first_node;
 }
 
+// In a graph of the driver's an event is a node of its own; the next launch comes after it.
 CUresult cuda_times_add_node(struct cuda_times *times, int i, CUgraph graph, CUgraphNode after) {
     if (!is_last(times, i)) {
         times->node = after;
@@ -143,6 +149,7 @@ static void add_slices(struct cuda_profile *profile, const struct cuda_times *ti
     profile->last_end_ns = slice.end_ns;
 }
 
+// Reads all or none: a part of the events would be slices of unknown begin.
 static bool read_events(const struct cuda_profile *profile, const struct cuda_times *times,
                         uint64_t *out_passed, uint64_t *out_since) {
     bool is_read = elapsed(profile->anchor, times->events[0], out_since);
@@ -185,6 +192,8 @@ static bool is_done(const struct cuda_times *times) {
     return cuda_api()->cuEventQuery(times->events[times->n]) != CUDA_ERROR_NOT_READY;
 }
 
+// Takes the slices of graphs that are done, in the order in which they were submitted, without
+// waiting.
 void cuda_profile_collect(struct cuda_stream *stream) {
     if (!cuda_profile_is_on(&stream->profile)) return;
     struct cuda_recording *r = first_pending(stream);
@@ -192,6 +201,7 @@ void cuda_profile_collect(struct cuda_stream *stream) {
         collect(&stream->profile, r->times);
 }
 
+// Waits if the recording's events still hold the times of its last run, which would be overwritten.
 enum ggml_host_status cuda_profile_submit(struct cuda_stream *stream,
                                           struct cuda_recording *recording) {
     struct cuda_times *times = recording->times;
@@ -208,6 +218,7 @@ enum ggml_host_status cuda_profile_submit(struct cuda_stream *stream,
     return cuda_context_check(stream->context, result, "the time of a graph");
 }
 
+// Forgets times that were not read.
 void cuda_profile_drop(struct cuda_stream *stream) {
     if (stream->profile.anchor) cuda_api()->cuEventDestroy(stream->profile.anchor);
     gpu_slices_close(&stream->profile.slices);

@@ -37,12 +37,15 @@ struct draft {
     size_t bytes_works, bytes_first;
 };
 
+// Ends a draft in any state: what was not allocated is NULL.
 static void draft_free(struct draft *d) {
     ggml_aligned_free(d->works, d->bytes_works);
     ggml_aligned_free(d->first_before, d->bytes_first);
     ggml_aligned_free(d->before, (size_t)d->room * sizeof(*d->before));
 }
 
+// Grows the list of edges to hold n, to twice that, so that adding is linear in all. False without
+// memory; what is there stays.
 static bool reserve_before(struct draft *d, int n) {
     if (n <= d->room) return true;
     const int room = 2 * n + 256;

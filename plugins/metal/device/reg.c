@@ -120,6 +120,7 @@ static const struct ggml_backend_table reg_table = {
     .get_device = reg_device,
 };
 
+// One registration for all hosts of the process, as there is one list of devices.
 static struct ggml_backend_reg reg_object = {.table = &reg_table};
 
 // A second host of the same process gets the same registry entry.

@@ -19,6 +19,8 @@ struct encoding {
     mtl_id used[MAX_USED]; // that the encoder was told of
 };
 
+// A command buffer with one encoder whose dispatches may overlap; the tracker begins empty, as
+// buffers of one queue run in order.
 static enum ggml_host_status begin(struct encoding *e) {
     e->n_nodes = e->n_used = 0;
     gpu_tracker_clear(&e->stream->tracker);
@@ -62,6 +64,7 @@ static bool place_operand(struct encoding *e, const struct ggml_tensor *tensor, 
     return true;
 }
 
+// Operand 0 is the result. Returns their number, or 0 if one is not in memory of this device.
 static int place_operands(struct encoding *e, const struct ggml_tensor *node,
                           struct gpu_operand *operands, struct gpu_tracker_touch *touches) {
     int n = 0;
@@ -73,6 +76,8 @@ static int place_operands(struct encoding *e, const struct ggml_tensor *node,
     return here ? n : 0;
 }
 
+// Encodes a barrier before the node where one is needed. It orders all that came before, so that
+// the tracker begins anew.
 static void order(struct encoding *e, const struct gpu_tracker_touch *touches, int n) {
     struct gpu_tracker *tracker = &e->stream->tracker;
     if (gpu_tracker_conflicts(tracker, touches, n)) {
@@ -82,6 +87,8 @@ static void order(struct encoding *e, const struct gpu_tracker_touch *touches, i
     gpu_tracker_add(tracker, touches, n);
 }
 
+// Prepares the node's kernel, checks what the device allows, and encodes its dispatch, in a new
+// command buffer if there is none.
 static enum ggml_host_status encode(struct encoding *e, const struct ggml_tensor *node) {
     struct gpu_tracker_touch touches[GPU_MAX_OPERANDS];
     struct simt_work work;
