@@ -67,6 +67,41 @@ static void test_many_columns(void **state) {
         check_product(types[i], 64, "kernel_tile_");
 }
 
+// A state goes once from memory to registers and back, beside one read of each token's operands.
+static void test_states(void **state) {
+    (void)state;
+    enum { S = 64, H = 2, T = 3 };
+    struct ggml_tensor src[7], y = new_tensor(GGML_TYPE_F32, S * H, T + S);
+    for (int i = 0; i < 7; ++i) {
+        src[i] = new_tensor(GGML_TYPE_F32, i < 6 ? S : S * S * H, i < 6 ? H * T : 1);
+        if (i < 6) {
+            src[i].ne[1] = H;
+            src[i].ne[2] = T;
+            src[i].nb[2] = H * src[i].nb[1];
+        }
+        y.src[i] = &src[i];
+    }
+    y.op = GGML_OP_RWKV_WKV7;
+    check("rwkv_wkv7", count(&y, "kernel_rwkv_wkv7"), 110);
+    for (int i = 0; i < 7; ++i)
+        free_tensor(&src[i]);
+    free_tensor(&y);
+}
+
+// A row is read once and written once, and pairs of all distances lie in different banks. Equal
+// elements are not exchanged: which lanes do would change the least that there can be.
+static void test_sort(void **state) {
+    (void)state;
+    struct ggml_tensor x = new_tensor(GGML_TYPE_F32, 2048, 1),
+                       y = new_tensor(GGML_TYPE_I32, 2048, 1);
+    y.op = GGML_OP_ARGSORT;
+    y.src[0] = &x;
+    const struct simt_traffic t = count(&y, "kernel_sort");
+    check("argsort", t, 100);
+    free_tensor(&x);
+    free_tensor(&y);
+}
+
 // One that is known to be bad: the counts can fail.
 static void test_counts(void **state) {
     (void)state;
@@ -83,8 +118,8 @@ static void test_counts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_columns),
-        cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_few_columns), cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_states),      cmocka_unit_test(test_sort),
         cmocka_unit_test(test_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

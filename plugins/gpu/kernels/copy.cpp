@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Elements that are moved or converted, one or a block of a coded type per thread.
-#include "encode.h"
+#include "encode_large.h"
+#include "exact.h"
 #include "tensor.h"
 
 GPU_FN void move_bytes(GPU_GLOBAL u8 *to, GPU_GLOBAL const u8 *from, u32 n) {
@@ -33,6 +34,22 @@ GPU_KERNEL(kernel_convert, 256, gpu_args, p) {
     const gpu_at from = gpu_element_at(x, i);
     const float value = gpu_element(x, gpu_row(x, from.y, from.z, from.w), from.x);
     gpu_store(y.type, gpu_address(y, gpu_element_at(y, i)), value);
+}
+
+// Between plain types of which one is an integer or F64, or to F64 from any.
+GPU_KERNEL(kernel_convert_exact, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1];
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y)) return;
+    const gpu_at from = gpu_element_at(x, i);
+    gpu_exact value;
+    if (gpu_block_elements(x.type) > 1)
+        value = gpu_exact_of_bits(
+            gpu_bits(gpu_element(x, gpu_row(x, from.y, from.z, from.w), from.x)), 23, 8);
+    else
+        value = gpu_exact_load(x.type, gpu_address(x, from));
+    gpu_exact_store(y.type, gpu_address(y, gpu_element_at(y, i)), value);
 }
 
 // x, tiled.
@@ -73,7 +90,11 @@ GPU_KERNEL(kernel_get_rows, 256, gpu_args, p) {
     const i64 id = gpu_index_of(ids, gpu_address(ids, id_at));
     const bool known = id >= 0 && id < a.ne[1];
     GPU_GLOBAL const u8 *row = gpu_row(a, known ? (u64)id : 0, to.z, to.w);
-    if (y.type == TYPE_I32)
+    const bool wide = a.type == TYPE_F64 || a.type == TYPE_I64;
+    if (wide)
+        *(GPU_GLOBAL float *)gpu_address(y, to) =
+            known ? gpu_load_any(a.type, row + (i64)to.x * a.nb[0]) : GPU_NAN;
+    else if (y.type == TYPE_I32)
         *(GPU_GLOBAL i32 *)gpu_address(y, to) =
             known ? *(GPU_GLOBAL const i32 *)(row + (i64)to.x * a.nb[0]) : 0;
     else
@@ -94,33 +115,80 @@ GPU_KERNEL(kernel_set_rows, 256, gpu_args, p) {
         const i64 id = gpu_index_of(ids, gpu_address(ids, id_at));
         if (id < 0 || id >= y.ne[1]) continue;
         const gpu_at from = {column, (u64)r, z, w}, to = {column, (u64)id, z, w};
-        gpu_store(y.type, gpu_address(y, to), gpu_load(b.type, gpu_address(b, from)));
+        const float value = gpu_load(b.type, gpu_address(b, from));
+        if (y.type == TYPE_F32 || y.type == TYPE_F16 || y.type == TYPE_BF16)
+            gpu_store(y.type, gpu_address(y, to), value);
+        else
+            gpu_exact_store(y.type, gpu_address(y, to), gpu_exact_of_bits(gpu_bits(value), 23, 8));
     }
 }
 
-// Rows, and elements in order, to types with blocks of 32: a thread per block.
-GPU_FN void encode_from(GPU_ARGS gpu_operand &x, gpu_at at, int type, GPU_GLOBAL u8 *to) {
-    float values[32];
-    for (u32 i = 0; i < 32; ++i) {
+// Rows, and elements in order, to types with blocks: a thread per block. Blocks of 32 and larger
+// ones have kernels of their own, for the memory of a thread.
+GPU_FN void read_of_row(GPU_ARGS gpu_operand &x, gpu_at at, u32 n, GPU_PRIVATE float *values) {
+    for (u32 i = 0; i < n; ++i) {
         const gpu_at from = {at.x + i, at.y, at.z, at.w};
         values[i] = gpu_load(x.type, gpu_address(x, from));
     }
-    gpu_encode_block(type, values, to);
+}
+// Elements from number `first` on, of any type.
+GPU_FN void read_in_order(GPU_ARGS gpu_operand &x, u64 first, u32 n, GPU_PRIVATE float *values) {
+    for (u32 i = 0; i < n; ++i) {
+        const gpu_at from = gpu_element_at(x, first + i);
+        values[i] = x.type == TYPE_F64 ? gpu_load_any(x.type, gpu_address(x, from))
+                                       : gpu_element(x, gpu_row(x, from.y, from.z, from.w), from.x);
+    }
+}
+
+// Block `number` of a row of b, of all planes of rows.
+struct block_place {
+    u64 block, z, w;
+};
+GPU_FN block_place block_place_of(GPU_ARGS gpu_operand &b, u64 number, u32 n) {
+    block_place place;
+    const u64 plane = gpu_divide(number, (u64)b.ne[0] / n, &place.block);
+    place.w = gpu_divide(plane, (u64)b.ne[2], &place.z);
+    return place;
+}
+// Row of y for row r of b; -1: y has none.
+GPU_FN i64 target_row(GPU_ARGS gpu_operand &y, GPU_ARGS gpu_operand &ids, i64 r,
+                      block_place place) {
+    const gpu_at id_at = {(u64)r, place.z % (u64)ids.ne[1], place.w % (u64)ids.ne[2], 0};
+    const i64 id = gpu_index_of(ids, gpu_address(ids, id_at));
+    return id >= 0 && id < y.ne[1] ? id : -1;
 }
 
 GPU_KERNEL(kernel_set_rows_encoded, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_ARGS gpu_operand &y = p.operands[0], &b = p.operands[1], &ids = p.operands[2];
-    u64 block, z;
-    const u64 plane = gpu_divide(gpu_index(g), (u64)b.ne[0] / 32, &block),
-              w = gpu_divide(plane, (u64)b.ne[2], &z);
-    if (w >= (u64)b.ne[3]) return;
+    const block_place place = block_place_of(b, gpu_index(g), 32);
+    if (place.w >= (u64)b.ne[3]) return;
     for (i64 r = 0; r < b.ne[1]; ++r) {
-        const gpu_at id_at = {(u64)r, z % (u64)ids.ne[1], w % (u64)ids.ne[2], 0};
-        const i64 id = gpu_index_of(ids, gpu_address(ids, id_at));
-        if (id < 0 || id >= y.ne[1]) continue;
-        const gpu_at from = {32 * block, (u64)r, z, w};
-        encode_from(b, from, y.type, gpu_row(y, (u64)id, z, w) + block * gpu_block_bytes(y.type));
+        const i64 id = target_row(y, ids, r, place);
+        if (id < 0) continue;
+        float values[32];
+        const gpu_at from = {32 * place.block, (u64)r, place.z, place.w};
+        read_of_row(b, from, 32, values);
+        gpu_encode_block(y.type, values,
+                         gpu_row(y, (u64)id, place.z, place.w) +
+                             place.block * gpu_block_bytes(y.type));
+    }
+}
+GPU_KERNEL(kernel_set_rows_large, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &b = p.operands[1], &ids = p.operands[2];
+    const u32 n = gpu_block_elements(y.type);
+    const block_place place = block_place_of(b, gpu_index(g), n);
+    if (place.w >= (u64)b.ne[3]) return;
+    for (i64 r = 0; r < b.ne[1]; ++r) {
+        const i64 id = target_row(y, ids, r, place);
+        if (id < 0) continue;
+        float values[LARGE_BLOCK];
+        const gpu_at from = {n * place.block, (u64)r, place.z, place.w};
+        read_of_row(b, from, n, values);
+        gpu_encode_large_block(y.type, values,
+                               gpu_row(y, (u64)id, place.z, place.w) +
+                                   place.block * gpu_block_bytes(y.type));
     }
 }
 
@@ -132,9 +200,20 @@ GPU_KERNEL(kernel_encode, 256, gpu_args, p) {
     if (i >= gpu_count(y) / 32) return;
     const gpu_at to = gpu_at_of(y, (u64)y.ne[0] / 32, i);
     float values[32];
-    for (u32 k = 0; k < 32; ++k)
-        values[k] = gpu_load(x.type, gpu_address(x, gpu_element_at(x, 32 * i + k)));
+    read_in_order(x, 32 * i, 32, values);
     gpu_encode_block(y.type, values, gpu_row(y, to.y, to.z, to.w) + to.x * gpu_block_bytes(y.type));
+}
+GPU_KERNEL(kernel_encode_large, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1];
+    const u32 n = gpu_block_elements(y.type);
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y) / n) return;
+    const gpu_at to = gpu_at_of(y, (u64)y.ne[0] / n, i);
+    float values[LARGE_BLOCK];
+    read_in_order(x, n * i, n, values);
+    gpu_encode_large_block(y.type, values,
+                           gpu_row(y, to.y, to.z, to.w) + to.x * gpu_block_bytes(y.type));
 }
 
 // A square matrix with x in its diagonal.
@@ -221,4 +300,67 @@ GPU_KERNEL(kernel_arange, 256, gpu_args, p) {
         gpu_wide_add({gpu_param(p, 0), 0.0f},
                      gpu_wide_mul({gpu_param(p, 2), 0.0f}, gpu_wide_of((i64)i)))
             .high;
+}
+
+// --- regions -------------------------------------------------------------------------------------
+
+// Where an element of the result lies in the region that b fills: at most one place, where rows of
+// the region lie one behind the other.
+GPU_FN bool place_in_region(GPU_ARGS gpu_args &p, i64 offset, GPU_PRIVATE gpu_at *out_at) {
+    GPU_ARGS gpu_operand &b = p.operands[2];
+    u64 at[4] = {0, 0, 0, 0}, rest = (u64)offset;
+    for (int d = 3; d > 0; --d) {
+        const u64 step = (u32)p.params[d - 1];
+        if (b.ne[d] <= 1 || step == 0) continue;
+        at[d] = rest / step;
+        if (at[d] >= (u64)b.ne[d]) at[d] = (u64)b.ne[d] - 1;
+        rest -= at[d] * step;
+    }
+    at[0] = rest / gpu_block_bytes(b.type);
+    *out_at = {at[0], at[1], at[2], at[3]};
+    return offset >= 0 && at[0] < (u64)b.ne[0];
+}
+
+// Whether b's row r covers the element.
+GPU_FN bool row_in_region(GPU_ARGS gpu_args &p, i64 offset, u64 r, GPU_PRIVATE gpu_at *out_at) {
+    GPU_ARGS gpu_operand &b = p.operands[2];
+    *out_at = gpu_row_at(b, r);
+    const i64 size = gpu_block_bytes(b.type);
+    const i64 begin = (i64)(out_at->y * (u32)p.params[0] + out_at->z * (u32)p.params[1] +
+                            out_at->w * (u32)p.params[2]);
+    if (offset < begin || offset >= begin + b.ne[0] * size) return false;
+    out_at->x = (u64)(offset - begin) / (u64)size;
+    return true;
+}
+
+// acc and set: a, with a region, which has b's extents and the strides params[0] to [2], from byte
+// params[3] on, added to (numbers[0] is 1) or overwritten. y and a are packed, and may be one.
+// numbers[1]: 1: rows of the region may overlap: each element then goes through all of b's, in
+// order.
+GPU_KERNEL(kernel_region, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &a = p.operands[1], &b = p.operands[2];
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y)) return;
+    const u32 size = gpu_block_bytes(y.type);
+    const bool adds = p.numbers[0] != 0, in_order = p.numbers[1] != 0;
+    GPU_GLOBAL u8 *to = (GPU_GLOBAL u8 *)y.data + i * size;
+    GPU_GLOBAL const u8 *from = (GPU_GLOBAL const u8 *)a.data + i * size;
+    const i64 offset = (i64)(i * size) - (i64)(u32)p.params[3];
+    const u64 rows = in_order ? (u64)(b.ne[1] * b.ne[2] * b.ne[3]) : gpu_count(b) > 0 ? 1 : 0;
+    float sum = adds ? *(GPU_GLOBAL const float *)from : 0.0f;
+    for (u64 r = 0; r < rows; ++r) {
+        gpu_at at;
+        if (!(in_order ? row_in_region(p, offset, r, &at) : place_in_region(p, offset, &at)))
+            continue;
+        GPU_GLOBAL const u8 *term = gpu_address(b, at);
+        if (adds)
+            sum += *(GPU_GLOBAL const float *)term;
+        else
+            from = term;
+    }
+    if (adds)
+        *(GPU_GLOBAL float *)to = sum;
+    else
+        move_bytes(to, from, size);
 }

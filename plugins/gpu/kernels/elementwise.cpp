@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One thread per element of the result: functions of one and of two operands, gated units.
+#include "encode_large.h"
 #include "tensor.h"
 
 // --- one operand ---------------------------------------------------------------------------------
@@ -90,6 +91,50 @@ GPU_KERNEL(kernel_binary, 256, gpu_args, p) {
                       : p.numbers[0] == 2 ? u * v
                                           : u / v;
     gpu_store(y.type, gpu_address(y, at), sum);
+}
+
+// a of a type with blocks plus b, which is repeated: to floats, a thread per element, or to blocks,
+// a thread per block.
+GPU_FN float coded_sum(GPU_ARGS gpu_operand &a, GPU_ARGS gpu_operand &b, gpu_at at) {
+    return gpu_element(a, gpu_row(a, at.y, at.z, at.w), at.x) +
+           gpu_load(b.type, gpu_address_repeated(b, at));
+}
+GPU_FN void coded_sums(GPU_ARGS gpu_operand &a, GPU_ARGS gpu_operand &b, gpu_at at, u32 n,
+                       GPU_PRIVATE float *sums) {
+    for (u32 i = 0; i < n; ++i) {
+        const gpu_at from = {at.x * n + i, at.y, at.z, at.w};
+        sums[i] = coded_sum(a, b, from);
+    }
+}
+GPU_KERNEL(kernel_add_coded, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0];
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y)) return;
+    const gpu_at at = gpu_element_at(y, i);
+    gpu_store(y.type, gpu_address(y, at), coded_sum(p.operands[1], p.operands[2], at));
+}
+GPU_KERNEL(kernel_add_encoded, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0];
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y) / 32) return;
+    const gpu_at at = gpu_at_of(y, (u64)y.ne[0] / 32, i);
+    float sums[32];
+    coded_sums(p.operands[1], p.operands[2], at, 32, sums);
+    gpu_encode_block(y.type, sums, gpu_row(y, at.y, at.z, at.w) + at.x * gpu_block_bytes(y.type));
+}
+GPU_KERNEL(kernel_add_encoded_large, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0];
+    const u32 n = gpu_block_elements(y.type);
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y) / n) return;
+    const gpu_at at = gpu_at_of(y, (u64)y.ne[0] / n, i);
+    float sums[LARGE_BLOCK];
+    coded_sums(p.operands[1], p.operands[2], at, n, sums);
+    gpu_encode_large_block(y.type, sums,
+                           gpu_row(y, at.y, at.z, at.w) + at.x * gpu_block_bytes(y.type));
 }
 
 // y[:, u, t] = a[:, u, t] + b[:, ids[u, t]]; an index that b does not have adds NaN.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks of 32 from floats, of the types that caches of keys and values have. Scales are the
-// formats' plain ones: from the largest element, or from the range.
+// Blocks of 32 from floats. Scales are the formats' plain ones: from the largest element, or from
+// the range.
 #ifndef GPU_KERNELS_ENCODE_H
 #define GPU_KERNELS_ENCODE_H
 
@@ -31,12 +31,37 @@ GPU_FN u32 gpu_level(float x, u32 top) {
     return !(level > 0.0f) ? 0u : level > (float)top ? top : (u32)level;
 }
 
-GPU_FN void gpu_encode_q8_0(GPU_PRIVATE float *x, GPU_GLOBAL u8 *b) {
+// Q8_1 has, behind the scale, the sum of what the block stands for.
+GPU_FN void gpu_encode_q8(int type, GPU_PRIVATE float *x, GPU_GLOBAL u8 *b) {
     const float scale = gpu_abs(gpu_extremes_of(x).largest) / 127.0f;
     const float inverse = scale != 0.0f ? 1.0f / scale : 0.0f;
+    GPU_GLOBAL u8 *qs = b + (type == TYPE_Q8_1 ? 4 : 2);
+    int sum = 0;
     gpu_put_half(b, scale);
-    for (u32 i = 0; i < 32; ++i)
-        b[2 + i] = (u8)(gpu_level(x[i] * inverse + 128.0f, 255) ^ 128u);
+    for (u32 i = 0; i < 32; ++i) {
+        const u32 level = gpu_level(x[i] * inverse + 128.0f, 255);
+        qs[i] = (u8)(level ^ 128u);
+        sum += (int)level - 128;
+    }
+    if (type == TYPE_Q8_1) gpu_put_half(b + 2, (float)sum * scale);
+}
+
+// Number of four bits whose value, of the table's, is nearest to x over d.
+GPU_FN u32 gpu_nearest_fp4(float x, float d) {
+    u32 index = 0;
+    for (u32 i = 1; i < 8; ++i)
+        index += gpu_abs((float)gpu_fp4_values[i] * d - gpu_abs(x)) <
+                 gpu_abs((float)gpu_fp4_values[i - 1] * d - gpu_abs(x));
+    return x < 0.0f && index > 0 ? index + 8 : index;
+}
+// The exponent of the largest element, less that of the largest value, 6 = 1.5 * 2^2.
+GPU_FN void gpu_encode_mxfp4(GPU_PRIVATE float *x, GPU_GLOBAL u8 *b) {
+    const u32 largest = gpu_bits(gpu_extremes_of(x).largest) >> 23 & 255u;
+    const u32 e = largest > 2u ? largest - 2u : 0u;
+    const float d = gpu_e8m0_half(e);
+    b[0] = (u8)e;
+    for (u32 i = 0; i < 16; ++i)
+        b[1 + i] = (u8)(gpu_nearest_fp4(x[i], d) | gpu_nearest_fp4(x[i + 16], d) << 4);
 }
 
 // Nibble j of IQ4_NL whose value is nearest.
@@ -79,8 +104,10 @@ GPU_FN void gpu_encode_nibbles(int type, GPU_PRIVATE float *x, GPU_GLOBAL u8 *b)
 }
 
 GPU_FN void gpu_encode_block(int type, GPU_PRIVATE float *x, GPU_GLOBAL u8 *b) {
-    if (type == TYPE_Q8_0)
-        gpu_encode_q8_0(x, b);
+    if (type == TYPE_Q8_0 || type == TYPE_Q8_1)
+        gpu_encode_q8(type, x, b);
+    else if (type == TYPE_MXFP4)
+        gpu_encode_mxfp4(x, b);
     else
         gpu_encode_nibbles(type, x, b);
 }

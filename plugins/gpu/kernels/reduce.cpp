@@ -71,6 +71,26 @@ GPU_KERNEL(kernel_argmax, 256, gpu_args, p) {
     *(GPU_GLOBAL i32 *)((GPU_GLOBAL u8 *)y.data + (i64)r * y.nb[0]) = best;
 }
 
+// How many elements of two tensors, of 32 bits each, are the same; by one block.
+GPU_KERNEL(kernel_count_equal, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_SHARED(u64, counts, 256);
+    GPU_ARGS gpu_operand &a = p.operands[1], &b = p.operands[2];
+    u64 count = 0;
+    for (u64 i = gpu_tid(g); i < gpu_count(a); i += gpu_ntid(g)) {
+        const gpu_at at = gpu_element_at(a, i);
+        count += *(GPU_GLOBAL const u32 *)gpu_address(a, at) ==
+                 *(GPU_GLOBAL const u32 *)gpu_address(b, at);
+    }
+    counts[gpu_tid(g)] = count;
+    gpu_sync(g);
+    if (gpu_tid(g) != 0) return;
+    u64 sum = 0;
+    for (u32 i = 0; i < gpu_ntid(g); ++i)
+        sum += counts[i];
+    *(GPU_GLOBAL u64 *)p.operands[0].data = sum;
+}
+
 // --- norms ---------------------------------------------------------------------------------------
 
 enum { NORM, RMS_NORM, L2_NORM, GROUP_NORM };

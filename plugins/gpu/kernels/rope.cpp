@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // rope, rope_back: pairs of channels turned by angles that grow with the token's position; a thread
-// per channel that isn't turned, or per pair. Angles are formed in wide precision, so that far
-// positions keep theirs.
+// per channel that isn't turned, or per pair. timestep_embedding: cosines and sines of the angles
+// themselves. Angles are formed in wide precision, so that far positions keep theirs.
 #include "tensor.h"
 
 // Words of params, and what simt/rope.c computes: reals[0] base^(-2/n_dims), [1] and [2] the pairs
@@ -47,6 +47,12 @@ GPU_FN gpu_wide plain_share(GPU_ARGS gpu_args &p, u32 i) {
     return gpu_wide_add({1.0f, 0.0f}, gpu_wide_neg(ramp));
 }
 
+// Cosine and sine of an angle.
+GPU_FN gpu_turn turn_by(gpu_wide radians) {
+    const gpu_wide per_radian = {0.159154936671f, 6.42063824e-09f}; // 1 / (2 pi)
+    return gpu_cos_sin_turns(gpu_wide_fraction(gpu_wide_mul(radians, per_radian)));
+}
+
 GPU_FN gpu_turn turn_of(GPU_ARGS gpu_args &p, u32 i, u64 token) {
     u32 start;
     const int section = section_of(p, i, &start);
@@ -68,10 +74,7 @@ GPU_FN gpu_turn turn_of(GPU_ARGS gpu_args &p, u32 i, u64 token) {
     }
     const i32 position = ((GPU_GLOBAL const i32 *)p.operands[2]
                               .data)[(u64)section * (u64)p.operands[0].ne[2] + token];
-    const gpu_wide per_radian = {0.159154936671f, 6.42063824e-09f}; // 1 / (2 pi)
-    const float turns =
-        gpu_wide_fraction(gpu_wide_mul(gpu_wide_mul(gpu_wide_of(position), frequency), per_radian));
-    const gpu_turn t = gpu_cos_sin_turns(turns);
+    const gpu_turn t = turn_by(gpu_wide_mul(gpu_wide_of(position), frequency));
     const float magnitude = gpu_real(p, 3).high;
     return {t.cosine * magnitude, (p.numbers[1] ? -t.sine : t.sine) * magnitude};
 }
@@ -100,4 +103,25 @@ GPU_KERNEL(kernel_rope, 256, gpu_args, p) {
     const float a = gpu_load(x.type, from + i * x.nb[0]), b = gpu_load(x.type, from + k * x.nb[0]);
     gpu_store(y.type, to + i * y.nb[0], a * turn.cosine - b * turn.sine);
     gpu_store(y.type, to + k * y.nb[0], a * turn.sine + b * turn.cosine);
+}
+
+// A thread per frequency of a timestep, and per element that is left of an odd row. reals[0]: the
+// ratio of neighbouring frequencies.
+GPU_KERNEL(kernel_timestep_embedding, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &timesteps = p.operands[1];
+    const u64 half_row = (u64)y.ne[0] / 2;
+    u64 column;
+    const u64 row = gpu_divide(gpu_index(g), ((u64)y.ne[0] + 1) / 2, &column);
+    if (row >= (u64)y.ne[1]) return;
+    GPU_GLOBAL u8 *to = gpu_row(y, row, 0, 0);
+    if (column >= half_row) {
+        *(GPU_GLOBAL float *)(to + 2 * (i64)half_row * y.nb[0]) = 0.0f;
+        return;
+    }
+    const gpu_at at = {row, 0, 0, 0};
+    const gpu_wide timestep = {*(GPU_GLOBAL const float *)gpu_address(timesteps, at), 0.0f};
+    const gpu_turn turn = turn_by(gpu_wide_mul(timestep, power(gpu_real(p, 0), (u32)column)));
+    *(GPU_GLOBAL float *)(to + (i64)column * y.nb[0]) = turn.cosine;
+    *(GPU_GLOBAL float *)(to + (i64)(column + half_row) * y.nb[0]) = turn.sine;
 }

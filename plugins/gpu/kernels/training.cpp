@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gradients and optimiser steps.
+// Gradients, losses and optimiser steps.
 #include "tensor.h"
 
 GPU_KERNEL(kernel_silu_back, 256, gpu_args, p) {
@@ -93,4 +93,83 @@ GPU_KERNEL(kernel_sgd, 256, gpu_args, p) {
     *(GPU_GLOBAL float *)gpu_address(y, at) =
         *(GPU_GLOBAL const float *)gpu_address(x, at) * (1.0f - s[0] * s[1]) -
         s[0] * *(GPU_GLOBAL const float *)gpu_address(grad, at);
+}
+
+// --- losses --------------------------------------------------------------------------------------
+
+// The largest logit of a row, and the sum of e^(x - largest), for a block of threads.
+struct logit_sums {
+    float largest, sum;
+};
+GPU_FN logit_sums logit_sums_of(gpu_thread g, GPU_LOCAL float *parts, GPU_ARGS gpu_operand &logits,
+                                GPU_GLOBAL const u8 *row) {
+    float largest = -GPU_INFINITY, sum = 0.0f;
+    for (u64 i = gpu_tid(g); i < (u64)logits.ne[0]; i += gpu_ntid(g))
+        largest = gpu_larger(largest, *(GPU_GLOBAL const float *)(row + (i64)i * logits.nb[0]));
+    largest = gpu_block_max(g, parts, largest);
+    for (u64 i = gpu_tid(g); i < (u64)logits.ne[0]; i += gpu_ntid(g))
+        sum += gpu_exp(*(GPU_GLOBAL const float *)(row + (i64)i * logits.nb[0]) - largest);
+    return {largest, gpu_block_sum(g, parts, sum)};
+}
+
+// The mean over rows of -sum(target log softmax(logits)), by one block.
+GPU_KERNEL(kernel_cross_entropy, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_SHARED(float, parts, GPU_MAX_WARPS);
+    GPU_ARGS gpu_operand &logits = p.operands[1], &targets = p.operands[2];
+    const u64 rows = (u64)logits.ne[1] * (u64)logits.ne[2] * (u64)logits.ne[3];
+    gpu_wide loss = {0.0f, 0.0f};
+    for (u64 r = 0; r < rows; ++r) {
+        const gpu_at at = gpu_row_at(logits, r);
+        GPU_GLOBAL const u8 *row = gpu_row(logits, at.y, at.z, at.w),
+                            *target = gpu_row(targets, at.y, at.z, at.w);
+        const logit_sums sums = logit_sums_of(g, parts, logits, row);
+        const float log_sum = gpu_log(sums.sum);
+        for (u64 i = gpu_tid(g); i < (u64)logits.ne[0]; i += gpu_ntid(g)) {
+            const float x = *(GPU_GLOBAL const float *)(row + (i64)i * logits.nb[0]),
+                        wanted = *(GPU_GLOBAL const float *)(target + (i64)i * targets.nb[0]);
+            loss = gpu_wide_add(loss, {-wanted * ((x - sums.largest) - log_sum), 0.0f});
+        }
+    }
+    const float total = gpu_block_sum(g, parts, loss.high),
+                rest = gpu_block_sum(g, parts, loss.low);
+    if (gpu_tid(g) == 0)
+        *(GPU_GLOBAL float *)p.operands[0].data = rows > 0 ? (total + rest) / (float)rows : 0.0f;
+}
+
+// (softmax(logits) - targets) times the loss' gradient over the number of rows; a block per row.
+GPU_KERNEL(kernel_cross_entropy_back, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_SHARED(float, parts, GPU_MAX_WARPS);
+    GPU_ARGS gpu_operand &y = p.operands[0], &logits = p.operands[2], &targets = p.operands[3];
+    const gpu_at at = gpu_row_at(y, gpu_bid_x(g));
+    GPU_GLOBAL const u8 *row = gpu_row(logits, at.y, at.z, at.w),
+                        *target = gpu_row(targets, at.y, at.z, at.w);
+    GPU_GLOBAL u8 *to = gpu_row(y, at.y, at.z, at.w);
+    const float scale =
+        *(GPU_GLOBAL const float *)p.operands[1].data / (float)(y.ne[1] * y.ne[2] * y.ne[3]);
+    const logit_sums sums = logit_sums_of(g, parts, logits, row);
+    const float inverse = 1.0f / sums.sum;
+    for (u64 i = gpu_tid(g); i < (u64)y.ne[0]; i += gpu_ntid(g)) {
+        const float x = *(GPU_GLOBAL const float *)(row + (i64)i * logits.nb[0]),
+                    wanted = *(GPU_GLOBAL const float *)(target + (i64)i * targets.nb[0]);
+        *(GPU_GLOBAL float *)(to + (i64)i * y.nb[0]) =
+            (gpu_exp(x - sums.largest) * inverse - wanted) * scale;
+    }
+}
+
+// Row r of y is the sum of those rows of operand 1 whose index is r; a thread per element.
+GPU_KERNEL(kernel_get_rows_back, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &grad = p.operands[1], &ids = p.operands[2];
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y)) return;
+    const gpu_at to = gpu_element_at(y, i);
+    float sum = 0.0f;
+    for (u64 r = 0; r < (u64)ids.ne[0]; ++r) {
+        const gpu_at id_at = {r, 0, 0, 0};
+        if (*(GPU_GLOBAL const i32 *)gpu_address(ids, id_at) == (i32)to.y)
+            sum += gpu_element(grad, gpu_row(grad, r, 0, 0), to.x);
+    }
+    *(GPU_GLOBAL float *)gpu_address(y, to) = sum;
 }

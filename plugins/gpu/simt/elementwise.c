@@ -31,6 +31,11 @@ void simt_launch_binary(struct simt_work *l, const struct ggml_tensor *node) {
     simt_launch_elements(l, node);
 }
 
+// Operands and results of whole blocks.
+bool simt_accepts_add_coded(const struct ggml_tensor *node) {
+    return ggml_fits_binary(node) && ggml_rows_separable(node) && ggml_rows_separable(node->src[0]);
+}
+
 bool simt_accepts_add_id(const struct ggml_tensor *node) {
     return ggml_has_type(node->src[2], GGML_TYPE_I32) && ggml_fits_add_id(node);
 }

@@ -6,7 +6,7 @@ enum { TILE = 32, FEW_COLUMNS = 8, MAX_BLOCKS_YZ = 65535 };
 
 bool simt_accepts_mul_mat(const struct ggml_tensor *node) {
     return ggml_fits_mul_mat(node) && ggml_rows_separable(node->src[0]) &&
-           (node->ne[1] + TILE - 1) / TILE <= MAX_BLOCKS_YZ;
+           ggml_rows_separable(node->src[1]) && (node->ne[1] + TILE - 1) / TILE <= MAX_BLOCKS_YZ;
 }
 
 bool simt_accepts_mul_mat_vec(const struct ggml_tensor *node) {
@@ -23,7 +23,7 @@ void simt_launch_mul_mat(struct simt_work *l, const struct ggml_tensor *node) {
 
 bool simt_accepts_mul_mat_id(const struct ggml_tensor *node) {
     return ggml_has_type(node->src[2], GGML_TYPE_I32) && ggml_fits_mul_mat_id(node) &&
-           ggml_rows_separable(node->src[0]);
+           ggml_rows_separable(node->src[0]) && ggml_rows_separable(node->src[1]);
 }
 
 bool simt_accepts_out_prod(const struct ggml_tensor *node) {

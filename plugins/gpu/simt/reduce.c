@@ -7,6 +7,10 @@ bool simt_accepts_sum(const struct ggml_tensor *node) {
     return ggml_nelements(node) == 1;
 }
 
+bool simt_accepts_count_equal(const struct ggml_tensor *node) {
+    return ggml_nelements(node) == 1 && ggml_are_same_shape(node->src[0], node->src[1]);
+}
+
 bool simt_accepts_sum_rows(const struct ggml_tensor *node) {
     return node->ne[0] == 1 && ggml_same_shape_from(node, node->src[0], 1);
 }

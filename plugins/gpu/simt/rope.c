@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rope, rope_back: kernels/rope.cpp.
+// rope, rope_back, timestep_embedding: kernels/rope.cpp.
 #include <math.h>
 
 #include "simt/rows.h"
@@ -47,4 +47,17 @@ void simt_launch_rope(struct simt_work *l, const struct ggml_tensor *node) {
     for (int i = 0; i < 4; ++i)
         l->args.reals[i] = wide(reals[i]);
     simt_launch_threads(l, (node->ne[0] - n_pairs) * ggml_nrows(node));
+}
+
+// An embedding per timestep.
+bool simt_accepts_timestep_embedding(const struct ggml_tensor *node) {
+    return node->op_params[1] > 0 && node->ne[2] == 1 && node->ne[3] == 1 &&
+           node->src[0]->ne[0] >= node->ne[1];
+}
+
+// Frequencies fall as powers of the longest period.
+void simt_launch_timestep_embedding(struct simt_work *l, const struct ggml_tensor *node) {
+    const int64_t half = node->ne[0] / 2;
+    l->args.reals[0] = wide(half > 0 ? pow(node->op_params[1], -1.0 / (double)half) : 1.0);
+    simt_launch_threads(l, (node->ne[0] + 1) / 2 * node->ne[1]);
 }

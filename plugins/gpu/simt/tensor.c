@@ -44,7 +44,8 @@ static bool takes_weights(const struct ggml_tensor *a) {
 }
 
 static bool takes_activations(const struct ggml_tensor *b) {
-    return b->nb[0] == ggml_type_size(b->type) && is_multiple(b, b->type == GGML_TYPE_F32 ? 16 : 8);
+    return (T_FLOATS >> b->type & 1) && b->nb[0] == ggml_type_size(b->type) &&
+           is_multiple(b, b->type == GGML_TYPE_F32 ? 16 : 8);
 }
 
 // Sums are in F32. Activations are rounded to F16, or to BF16 where `to_bf16`: not for a node that

@@ -26,7 +26,7 @@ FORBIDDEN = [
      "a word of Metal's language as a name"),
     (r"0x[0-9a-fA-F.]+p[0-9+-]|__builtin_|\basm\b|\bstd::", "not for Metal"),
     # A pointer or a reference, in a declaration or a cast, that doesn't say to what memory.
-    (r"(?<!GPU_GLOBAL )(?<!GPU_GLOBAL const )(?<!GPU_LOCAL )(?<!GPU_LOCAL const )(?<!GPU_PRIVATE )(?<!GPU_ARGS )"
+    (r"(?<!GPU_GLOBAL )(?<!GPU_GLOBAL const )(?<!GPU_LOCAL )(?<!GPU_LOCAL const )(?<!GPU_PRIVATE )(?<!GPU_PRIVATE const )(?<!GPU_ARGS )"
      rf"\b{TYPE} ?[*&](?![=&])",
      "a pointer without an address space"),
 ]
