@@ -124,11 +124,38 @@ static void test_choice(void **state) {
     free_operands(&o);
 }
 
+// Rounded activations are for the plain kernel.
+static void test_rounded_activations(void **state) {
+    (void)state;
+    struct ggml_tensor a = new_tensor(GGML_TYPE_Q4_0, 64, 32),
+                       b = new_tensor(GGML_TYPE_Q8_0, 64, 1), y = new_tensor(GGML_TYPE_F32, 32, 1);
+    y.op = GGML_OP_MUL_MAT;
+    y.src[0] = &a;
+    y.src[1] = &b;
+    run_node(&y, "kernel_mul_mat_vec");
+    free_tensor(&a);
+    free_tensor(&b);
+    free_tensor(&y);
+}
+
+// A block for each of more rows than a grid has blocks.
+static void test_uncountable(void **state) {
+    (void)state;
+    struct ggml_tensor x = {.type = GGML_TYPE_F32, .ne = {1, INT32_MAX, 1, 1}, .nb = {4, 4}};
+    x.nb[2] = x.nb[3] = 4 * (size_t)INT32_MAX;
+    struct ggml_tensor y = x;
+    y.op = GGML_OP_RMS_NORM;
+    y.src[0] = &x;
+    assert_true(simt_supports_op(&y));
+    x.ne[1] = y.ne[1] = (int64_t)INT32_MAX + 1;
+    assert_false(simt_supports_op(&y));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_choice),      cmocka_unit_test(test_rounded_activations),
+        cmocka_unit_test(test_uncountable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

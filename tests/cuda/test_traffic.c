@@ -88,6 +88,23 @@ static void test_states(void **state) {
     free_tensor(&y);
 }
 
+// Tokens are neighbours in the source, channels in the result. A tile's rows, with what the taps
+// reach beyond it, end within sectors that the next warp asks for again.
+static void test_convolution(void **state) {
+    (void)state;
+    enum { TAPS = 4, CHANNELS = 64, TOKENS = 61 };
+    struct ggml_tensor x = new_tensor(GGML_TYPE_F32, TAPS - 1 + TOKENS, CHANNELS),
+                       filter = new_tensor(GGML_TYPE_F32, TAPS, CHANNELS),
+                       y = new_tensor(GGML_TYPE_F32, CHANNELS, TOKENS);
+    y.op = GGML_OP_SSM_CONV;
+    y.src[0] = &x;
+    y.src[1] = &filter;
+    check("ssm_conv", count(&y, "kernel_ssm_conv_tile"), 150);
+    free_tensor(&x);
+    free_tensor(&filter);
+    free_tensor(&y);
+}
+
 // A row is read once and written once, and pairs of all distances lie in different banks. Equal
 // elements are not exchanged: which lanes do would change the least that there can be.
 static void test_sort(void **state) {
@@ -119,8 +136,8 @@ static void test_counts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_columns), cmocka_unit_test(test_many_columns),
-        cmocka_unit_test(test_states),      cmocka_unit_test(test_sort),
-        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_states),      cmocka_unit_test(test_convolution),
+        cmocka_unit_test(test_sort),        cmocka_unit_test(test_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,52 @@ GPU_KERNEL(kernel_ssm_conv, 256, gpu_args, p) {
     *(GPU_GLOBAL float *)gpu_address(y, at) = sum;
 }
 
+// The same for CONV_TOKENS tokens of CONV_CHANNELS channels by a block: tokens are neighbours in x,
+// channels in y. numbers[0], numbers[1]: blocks for the channels, for the tokens.
+enum {
+    CONV_CHANNELS = 32,
+    CONV_TOKENS = 32,
+    CONV_TAPS = 9,
+    TAP_PITCH = CONV_CHANNELS + 8, // four taps of eight channels have different banks
+};
+
+GPU_KERNEL(kernel_ssm_conv_tile, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_SHARED(float, tile, CONV_CHANNELS *(CONV_TOKENS + CONV_TAPS));
+    GPU_SHARED(float, weights, CONV_TAPS *TAP_PITCH);
+    GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1], &filter = p.operands[2];
+    const u32 lane = gpu_tid(g) % 32, taps = (u32)filter.ne[0], width = CONV_TOKENS + taps - 1;
+    const u32 pitch = width | 1; // odd: lanes of different rows have different banks
+    u64 channels, tokens;
+    const u64 rest = gpu_divide(gpu_bid_x(g), (u64)p.numbers[0], &channels);
+    const u64 sequence = gpu_divide(rest, (u64)p.numbers[1], &tokens);
+    channels *= CONV_CHANNELS;
+    tokens *= CONV_TOKENS;
+    for (u32 i = gpu_tid(g); i < CONV_CHANNELS * width; i += gpu_ntid(g)) {
+        const u32 r = i / width, t = i % width;
+        if (channels + r < (u64)x.ne[1] && tokens + t < (u64)x.ne[0])
+            tile[r * pitch + t] =
+                float_of(gpu_row(x, channels + r, sequence, 0), x.nb[0], tokens + t);
+    }
+    for (u32 i = gpu_tid(g); i < CONV_CHANNELS * taps; i += gpu_ntid(g)) {
+        const u32 r = i / taps, k = i % taps;
+        if (channels + r < (u64)x.ne[1])
+            weights[k * TAP_PITCH + r] =
+                float_of(gpu_row(filter, channels + r, 0, 0), filter.nb[0], k);
+    }
+    gpu_sync(g);
+    const u64 channel = channels + lane;
+    if (channel >= (u64)y.ne[0]) return;
+    for (u32 t = gpu_tid(g) / 32; t < CONV_TOKENS && tokens + t < (u64)y.ne[1];
+         t += gpu_ntid(g) / 32) {
+        float sum = 0.0f;
+        for (u32 k = 0; k < taps; ++k)
+            sum = gpu_fma(tile[lane * pitch + t + k], weights[k * TAP_PITCH + lane], sum);
+        const gpu_at at = {channel, tokens + t, sequence, 0};
+        *(GPU_GLOBAL float *)gpu_address(y, at) = sum;
+    }
+}
+
 // h = exp(delta A) h + delta B x, y = <h, C>; a block per row of a state. Operands: states, x, dt,
 // A, B, C, which state a sequence begins with. The result has y, then params[0] states, the newest
 // first. A sequence whose first state is not there gets NaN.

@@ -82,6 +82,7 @@ SIMT_KERNEL(solve_tri)
 SIMT_KERNEL(sort)
 SIMT_KERNEL(sort_rank)
 SIMT_KERNEL(ssm_conv)
+SIMT_KERNEL(ssm_conv_tile)
 SIMT_KERNEL(ssm_scan)
 SIMT_KERNEL(sum)
 SIMT_KERNEL(sum_rows)
@@ -205,6 +206,7 @@ SIMT_ROW(GET_REL_POS, get_rel_pos, T_F16, T_F16 | T_BF16, T_ANY, simt_accepts_ge
 SIMT_ROW(ADD_REL_POS, add_rel_pos, T_F32, T_F32, T_F32, simt_accepts_add_rel_pos, simt_launch_elements)
 SIMT_ROW(TIMESTEP_EMBEDDING, timestep_embedding, T_F32, T_F32, T_ANY, simt_accepts_timestep_embedding, simt_launch_timestep_embedding)
 
+SIMT_ROW(SSM_CONV, ssm_conv_tile, T_F32, T_F32, T_F32, simt_accepts_ssm_conv_tile, simt_launch_ssm_conv_tile)
 SIMT_ROW(SSM_CONV, ssm_conv, T_F32, T_F32, T_F32, simt_accepts_ssm_conv, simt_launch_elements)
 SIMT_ROW(SSM_SCAN, ssm_scan, T_F32, T_F32, T_F32, simt_accepts_ssm_scan, simt_launch_ssm_scan)
 SIMT_ROW(RWKV_WKV6, linear_attention, T_F32, T_F32, T_F32, simt_accepts_rwkv_wkv6, simt_launch_linear_attention)
@@ -223,6 +225,7 @@ SIMT_ROW(COUNT_EQUAL, count_equal, T_I64, T_I32, T_I32, simt_accepts_count_equal
 SIMT_ROW(GET_ROWS_BACK, get_rows_back, T_F32, T_FLOATS | T_CODED, T_I32, simt_accepts_get_rows_back, simt_launch_elements)
 SIMT_ROW(CROSS_ENTROPY_LOSS, cross_entropy, T_F32, T_F32, T_F32, simt_accepts_cross_entropy, simt_launch_cross_entropy)
 SIMT_ROW(CROSS_ENTROPY_LOSS_BACK, cross_entropy_back, T_F32, T_F32, T_F32, simt_accepts_cross_entropy_back, simt_launch_cross_entropy_back)
+
 
 
 SIMT_ROW(ARGSORT, sort, T_I32, T_F32, T_ANY, simt_accepts_sort, simt_launch_sort)

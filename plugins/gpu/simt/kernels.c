@@ -26,13 +26,17 @@ static const struct row rows[] = {
 #include "simt/kernel_list.inl"
 };
 
-// Kernels count blocks of threads in 31 bits, up to 32 threads for an element.
+// Kernels count blocks of threads in 31 bits: up to 32 threads for an element, or a block for a
+// row.
+static bool is_countable(const struct ggml_tensor *t) {
+    return !t || (ggml_nelements(t) < INT64_C(1) << 33 && ggml_nrows(t) <= INT32_MAX);
+}
+
 static bool operands_fit(const struct ggml_tensor *node) {
-    const int64_t most = INT64_C(1) << 33;
     for (int i = GPU_MAX_OPERANDS - 1; i < GGML_MAX_SRC; ++i) {
         if (node->src[i]) return false;
     }
-    return ggml_nelements(node) < most && (!node->src[0] || ggml_nelements(node->src[0]) < most);
+    return is_countable(node) && is_countable(node->src[0]);
 }
 
 static const struct row *find_row(const struct ggml_tensor *node) {

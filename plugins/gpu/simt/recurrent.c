@@ -11,15 +11,39 @@ static void launch_states(struct simt_work *l, int64_t n, int64_t length) {
     simt_launch_row_blocks(l, n, (length + STATE_SLOTS - 1) / STATE_SLOTS);
 }
 
+// Whether blocks for so many rows can be counted.
+static bool accepts_states(int64_t n, int64_t length) {
+    return length <= MAX_STATE && n <= INT32_MAX;
+}
+
 // --- state-space models --------------------------------------------------------------------------
 
 bool simt_accepts_ssm_conv(const struct ggml_tensor *node) {
     return ggml_fits_ssm_conv(node);
 }
 
+// As in the kernel; for few tokens a tile would be empty.
+enum { CONV_CHANNELS = 32, CONV_TOKENS = 32, CONV_TAPS = 9, CONV_THREADS = 256, FEW_TOKENS = 8 };
+
+bool simt_accepts_ssm_conv_tile(const struct ggml_tensor *node) {
+    return simt_accepts_ssm_conv(node) && node->src[1]->ne[0] <= CONV_TAPS &&
+           node->ne[1] >= FEW_TOKENS;
+}
+
+void simt_launch_ssm_conv_tile(struct simt_work *l, const struct ggml_tensor *node) {
+    const int64_t channels = (node->ne[0] + CONV_CHANNELS - 1) / CONV_CHANNELS,
+                  tokens = (node->ne[1] + CONV_TOKENS - 1) / CONV_TOKENS;
+    l->args.numbers[0] = channels;
+    l->args.numbers[1] = tokens;
+    l->grid[0] = (unsigned)(channels * tokens * node->ne[2]);
+    l->threads = CONV_THREADS;
+}
+
 bool simt_accepts_ssm_scan(const struct ggml_tensor *node) {
     return ggml_has_type(node->src[2], GGML_TYPE_F32) && ggml_fits_ssm_scan(node) &&
-           node->src[1]->ne[2] > 0 && node->src[0]->ne[0] <= MAX_STATE;
+           node->src[1]->ne[2] > 0 &&
+           accepts_states(node->src[0]->ne[1] * node->src[0]->ne[2] * node->src[1]->ne[3],
+                          node->src[0]->ne[0]);
 }
 
 void simt_launch_ssm_scan(struct simt_work *l, const struct ggml_tensor *node) {
@@ -38,7 +62,9 @@ bool simt_accepts_gated_linear_attn(const struct ggml_tensor *node) {
 }
 
 bool simt_accepts_rwkv_wkv7(const struct ggml_tensor *node) {
-    return ggml_fits_linear_attention(node, 6, -1) && node->src[0]->ne[0] <= MAX_STATE;
+    return ggml_fits_linear_attention(node, 6, -1) &&
+           accepts_states(node->src[0]->ne[0] * node->src[0]->ne[1] * node->src[6]->ne[1],
+                          node->src[0]->ne[0]);
 }
 
 // A thread per column of each head's state.
@@ -60,7 +86,9 @@ void simt_launch_rwkv_wkv7(struct simt_work *l, const struct ggml_tensor *node) 
 // Without tokens the states of the result would stay unwritten.
 bool simt_accepts_gated_delta_net(const struct ggml_tensor *node) {
     return ggml_has_type(node->src[2], GGML_TYPE_F32) && ggml_fits_gated_delta_net(node) &&
-           node->src[2]->ne[2] > 0 && node->src[2]->ne[0] <= MAX_STATE;
+           node->src[2]->ne[2] > 0 &&
+           accepts_states(node->src[2]->ne[0] * node->src[2]->ne[1] * node->src[2]->ne[3],
+                          node->src[2]->ne[0]);
 }
 
 void simt_launch_gated_delta_net(struct simt_work *l, const struct ggml_tensor *node) {

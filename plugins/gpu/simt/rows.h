@@ -96,6 +96,7 @@ SIMT_ACCEPTS(cross_entropy)
 SIMT_ACCEPTS(cross_entropy_back)
 SIMT_ACCEPTS(add_coded)
 SIMT_ACCEPTS(sort_rank)
+SIMT_ACCEPTS(ssm_conv_tile)
 #undef SIMT_ACCEPTS
 
 // What kernels are told of a tensor; NULL: there is none.
@@ -147,6 +148,7 @@ SIMT_LAUNCH(region)
 SIMT_LAUNCH(cross_entropy)
 SIMT_LAUNCH(cross_entropy_back)
 SIMT_LAUNCH(sort_rank)
+SIMT_LAUNCH(ssm_conv_tile)
 #undef SIMT_LAUNCH
 
 #endif
