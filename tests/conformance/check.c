@@ -323,6 +323,7 @@ void conformance_check(struct conformance *c, struct ggml_tensor *node) {
         return;
     }
     conformance_claimed(c, node);
+    if (c->options->ask) return;
     const bool sampled = is_sampled(c);
     if (!sampled && !c->claims) return;
     if (!conformance_place(c)) return;

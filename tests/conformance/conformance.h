@@ -23,6 +23,7 @@ struct conformance_options {
     // which the seed chooses: about sample * (1 + log(claimed / sample)). 0: all.
     int sample;
     enum conformance_corruption corruption;
+    bool ask;     // only ask what the device claims, and compute nothing
     bool claims;  // also compute what the device claims to support and no case has
     bool threads; // also compute with other numbers of threads: the bytes must be equal
     FILE *list;   // prints names there and runs nothing, unless NULL
@@ -93,6 +94,9 @@ void conformance_print_json(FILE *out, const struct conformance_report *report,
                             ggml_backend_dev_t device, const struct conformance_options *options);
 // Operations and their types: computed / not supported. [stream]
 void conformance_print_matrix(FILE *out, const struct conformance_report *report);
+
+// "f32, f16, 20 coded" of a bit set of types; nothing for an empty one. [stream]
+void conformance_print_types(FILE *out, uint64_t types);
 
 // The same as a page of documentation, docs/ops-cpu.md. With claimed it is made from what the
 // device claims: the same page if all that passes too. [stream]

@@ -27,16 +27,21 @@ static void print_introduction(FILE *out, const char *device) {
 
 enum { MANY = 4 };
 
-static void print_types(FILE *out, uint64_t types) {
+void conformance_print_types(FILE *out, uint64_t types) {
     int n_coded = 0, n = 0;
     for (int t = 0; t < GGML_TYPE_COUNT; ++t)
         n_coded += types >> t & 1 && ggml_is_quantized((enum ggml_type)t);
     for (int t = 0; t < GGML_TYPE_COUNT; ++t) {
         if ((types >> t & 1) == 0) continue;
         if (n_coded >= MANY && ggml_is_quantized((enum ggml_type)t)) continue;
-        fprintf(out, n++ == 0 ? " %s" : ", %s", ggml_type_name((enum ggml_type)t));
+        fprintf(out, n++ == 0 ? "%s" : ", %s", ggml_type_name((enum ggml_type)t));
     }
-    if (n_coded >= MANY) fprintf(out, n == 0 ? " %d coded" : ", %d coded", n_coded);
+    if (n_coded >= MANY) fprintf(out, n == 0 ? "%d coded" : ", %d coded", n_coded);
+}
+
+static void print_column(FILE *out, uint64_t types) {
+    if (types) fputc(' ', out);
+    conformance_print_types(out, types);
     fputs(" |", out);
 }
 
@@ -52,7 +57,7 @@ void conformance_print_page(FILE *out, const struct conformance_report *report,
         }
         fprintf(out, "| %s |", t->op);
         for (int slot = 0; slot < 4; ++slot)
-            print_types(out, set->slot[slot]);
+            print_column(out, set->slot[slot]);
         fputc('\n', out);
     }
 }

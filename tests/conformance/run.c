@@ -132,10 +132,11 @@ bool conformance_run(ggml_backend_dev_t device, const struct conformance_options
     *out_report = (struct conformance_report){.n_cases = 0};
     c.claims = options->claims ? conformance_claims_new() : NULL;
     c.ctx = ggml_init((struct ggml_init_params){.mem_size = CONTEXT_SIZE, .no_alloc = true});
-    c.stream = options->list ? NULL : ggml_backend_dev_init(device, NULL);
+    const bool computes = !options->list && !options->ask;
+    c.stream = computes ? ggml_backend_dev_init(device, NULL) : NULL;
     out_report->types = calloc((size_t)conformance_table_size, sizeof(*out_report->types));
     c.seen = calloc(NAME_SLOTS, sizeof(*c.seen));
-    bool usable = c.ctx && c.seen && out_report->types && (options->list || c.stream);
+    bool usable = c.ctx && c.seen && out_report->types && (!computes || c.stream);
     if (options->threads) {
         c.set_n_threads = thread_setter(device);
         usable = usable && c.set_n_threads;

@@ -96,6 +96,10 @@ def check_plain(folder):
     done = run("CPU", "--plugin-path", folder)
     check("one device in detail", done.returncode == 0 and all(
         text in done.stdout for text in ("capabilities", "cpu-level", "GiB free", folder)), done)
+    groups = re.findall(r"^    (\S.*):\n((?:      .*\n)+)", done.stdout, re.M)
+    types = {op: types for types, ops in groups for op in ops.split()}
+    check("its operations by type", "f32 from f32, f16" in types.get("MUL_MAT", "") and types.get("ARGMAX") == "i32 from f32" and
+          types.get("FLASH_ATTN_BACK") == "not supported" and len(types) > 100, done)
     done = run("NOPE", "--plugin-path", folder)
     check("an unknown device is exit status 3, and the known ones are named",
           done.returncode == 3 and "NOPE" in done.stderr and "CPU" in done.stderr, done)
@@ -457,12 +461,27 @@ def self_test(name, *arguments):
         return done, valid(document) and [d for d in document["devices"] if d["plugin_path"] == path][0]["self_test"]
 
 
+def check_figures():
+    plugin = os.path.join(BUILD, "tests/plugins/virtual/ggml-virtual.so")
+    if not os.path.exists(plugin):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(plugin, folder)
+        done = run("VIRTUAL0", "--plugin-path", folder, "--no-cache", GGML_VIRTUAL="node_ns_per_mflop=500,node_ns_per_kib=20")
+        check("the figures that a plugin declares", re.search(r"computes +2 TFLOP/s", done.stdout) and
+              re.search(r"memory is read +51\.2 GB/s", done.stdout), done)
+
+
 def check_self_tests():
     done, tests = self_test("plugins/null/ggml-null.so")
     check("a device that computes nothing of the self-test is no success", done.returncode == 1 and
           {t["verdict"] for t in tests} == {"unsupported"}, done)
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(os.path.join(BUILD, "plugins/null/ggml-null.so"), folder)
+        done = run("--test", "--plugin-path", folder)
+        done = run("NULL0", "--plugin-path", folder)
+        check("of a device that takes little the rest is named as not supported", done.returncode == 0 and
+              re.search(r"not supported:\n(?:      .*\n)*?.*\bMUL_MAT\b", done.stdout), done)
         done = run("--test", "--plugin-path", folder)
         check("and is said not to be tested", "not tested" in done.stdout and "ggml-conformance" in done.stdout, done)
     defects = "tests/plugins/defective/ggml-defect-"
@@ -471,6 +490,11 @@ def check_self_tests():
     done, tests = self_test(defects + "sum_wrong.so")
     check("a wrong sum is a failed test", done.returncode == 1 and tests[0]["workload"] == "addition, F32" and
           tests[0]["verdict"] == "failed" and "above" in tests[0]["message"], done)
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(BUILD, defects + "claims_crash.so"), os.path.join(folder, "ggml-bad.so"))
+        done = run("DEFECT0", "--plugin-path", folder)
+        check("a plugin that crashes when it is asked what it supports is a row of its device's page", done.returncode == 0 and
+              re.search(r"operations +the process ended by signal", done.stdout), done)
     done, tests = self_test(defects + "sum_crashes.so")
     check("a crash is a failed test, and the next device goes on", done.returncode == 1 and
           [t["verdict"] for t in tests] == ["failed"] + 4 * ["not_run"] and
@@ -549,6 +573,7 @@ def main():
         check_sandbox()
         check_escapes()
         check_self_tests()
+        check_figures()
     shutil.rmtree(CACHE)
     print(f"1..{len(results)}")
     return 0 if all(results) else 1

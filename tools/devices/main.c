@@ -390,7 +390,7 @@ static int run(const struct options *options) {
     struct inventory_options how = options->inventory;
     struct selftest_result *results = NULL;
     int code = EXIT_ALL_WELL;
-    how.load = options->view == VIEW_WATCH || (options->test && !selftest_is_apart);
+    how.load = options->view == VIEW_WATCH || (options->test && !has_device_children);
     if (!inventory_gather(&inventory, &how)) return EXIT_ERROR;
 
     if (options->test) results = test_all(&inventory, how.load || how.in_process);
@@ -413,7 +413,7 @@ static int run(const struct options *options) {
 int main(int argc, char **argv) {
     struct options options;
     use_utf8(&argc, &argv);
-    if (argc > 1 && strcmp(argv[1], SELFTEST_CHILD) == 0) return selftest_child_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], DEVICE_CHILD) == 0) return device_child_main(argc, argv);
     const int code = parse_options(argc, argv, &options);
     if (code >= 0) return finish_output("ggml-devices", code);
     ggml_log_set(log_if_verbose, &options.verbose);

@@ -25,8 +25,6 @@ struct selftest_result {
 };
 
 enum { SELFTEST_WORKLOADS = 5 };
-// First argument of a process that tests one device.
-#define SELFTEST_CHILD "--self-test-of"
 
 const char *selftest_workload(int i);
 // Runs every workload on the device; `done` (may be NULL) is told each result. Blocks.
@@ -36,10 +34,28 @@ void selftest_run(ggml_backend_dev_t device, struct selftest_result out_results[
 // Blocks, at most two minutes.
 bool selftest_run_apart(const struct device_entry *device,
                         struct selftest_result out_results[SELFTEST_WORKLOADS]);
+
+// First argument of a process that has one device.
+#define DEVICE_CHILD "--child-for"
+
+// This program once more, with one device, so that what a device does to it is a line in the list.
+enum child_job { CHILD_TESTS, CHILD_TELLS };
+struct device_child {
+    long process;
+    FILE *from; // what it writes
+};
 // Whether there can be one on this system.
-extern const bool selftest_is_apart;
+extern const bool has_device_children;
+// Starts one, which loads the device's plugin. False if there can be none.
+bool device_child_start(const struct device_entry *device, enum child_job job,
+                        struct device_child *out_child);
+// Closes `from`, waits, and writes how it ended, "" for well. Blocks, at most two minutes.
+void device_child_end(struct device_child *child, char *out_text, size_t size);
 // main() of that process.
-int selftest_child_main(int argc, char **argv);
+int device_child_main(int argc, char **argv);
+
+// What a child tells of its device, line by line: figures, and operations with their types.
+void tell_operations(ggml_backend_dev_t device, FILE *out);
 
 // Copies text to out_text without control characters and invalid UTF-8 (both become '?').
 void sanitise(const char *text, char *out_text, size_t size);
@@ -62,6 +78,18 @@ void print_table(const struct inventory *inventory, const struct page *page);
 void print_names(const struct inventory *inventory);
 // All that is known of one device.
 void print_device_page(const struct device_entry *device, const struct page *page);
+// Of that page: its figures and its operations by type, as a process of its own tells them.
+void print_operations(const struct device_entry *device, const struct page *page);
+// Prints text that may come from a plugin: control characters are replaced, and it is wrapped at
+// the page's width. `column` is where the line stands, `indent` where further lines begin;
+// returns the column after it.
+#if defined(__GNUC__)
+__attribute__((format(printf, 4, 5)))
+#endif
+unsigned
+put(const struct page *page, unsigned column, unsigned indent, const char *format, ...);
+// A row of the page of one device; nothing for a text that is NULL.
+void put_row(const struct page *page, const char *name, const char *text);
 void print_selftest(const struct device_entry *device, const struct selftest_result *results,
                     const struct page *page);
 // `results` (may be NULL): SELFTEST_WORKLOADS per device. False when memory or the stream gives

@@ -24,11 +24,7 @@ static void heading(const char *text, const struct page *page) {
     printf("%s%s%s\n", shade(page->colour, BOLD), text, shade(page->colour, PLAIN));
 }
 
-// Prints text that may come from a plugin: control characters are replaced, and it is wrapped at
-// the page's width. `column` is where the line stands, `indent` where further lines begin;
-// returns the column after it.
-static unsigned put(const struct page *page, unsigned column, unsigned indent, const char *format,
-                    ...) {
+unsigned put(const struct page *page, unsigned column, unsigned indent, const char *format, ...) {
     char text[TEXT_SIZE], clean[TEXT_SIZE];
     va_list args;
     va_start(args, format);
@@ -401,8 +397,7 @@ void print_names(const struct inventory *inventory) {
     }
 }
 
-// A row of the page of one device; nothing for a text that is NULL.
-static void put_row(const struct page *page, const char *name, const char *text) {
+void put_row(const struct page *page, const char *name, const char *text) {
     enum { INDENT = 24 };
     char clean[64];
     if (!text) return;
@@ -422,6 +417,7 @@ void print_device_page(const struct device_entry *device, const struct page *pag
              caps->events ? "events " : "", caps->host_buffer ? "host-buffers " : "",
              caps->buffer_from_host_ptr ? "buffers-from-pointers " : "",
              caps->mmap_support ? "mapped-files" : "");
+    if (flags[0] && !caps->mmap_support) flags[strlen(flags) - 1] = '\0';
     printf("%s%s%s\n", shade(page->colour, BOLD), name, shade(page->colour, PLAIN));
     put_row(page, "description", device->props.description);
     put_row(page, "type", device_type_name(device->props.type));
@@ -434,8 +430,5 @@ void print_device_page(const struct device_entry *device, const struct page *pag
     for (const struct ggml_backend_feature *detail = device->details; detail && detail->name;
          ++detail)
         put_row(page, detail->name, detail->value);
-    char command[192];
-    snprintf(command, sizeof(command), "ggml-conformance --matrix --device '%s'",
-             device->props.name);
-    put_row(page, "operations by type", command);
+    print_operations(device, page);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Self-tests in a process of their own, so that what a device does to it is a line in the list.
+// Devices in a process of their own, so that what one does to it is a line in the list: self-tests,
+// and what it supports.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -10,7 +11,7 @@
 
 #include "print.h"
 
-const bool selftest_is_apart = true;
+const bool has_device_children = true;
 
 enum {
     DEADLINE_SECONDS = 120,
@@ -22,18 +23,6 @@ static bool write_all(int fd, const void *data, size_t size) {
     const char *bytes = data;
     while (size > 0) {
         const ssize_t n = write(fd, bytes, size);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        bytes += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
-static bool read_all(int fd, void *data, size_t size) {
-    char *bytes = data;
-    while (size > 0) {
-        const ssize_t n = read(fd, bytes, size);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
         bytes += n;
@@ -59,44 +48,63 @@ static ggml_backend_dev_t find_device(const char *plugin_path, size_t index) {
     return NULL;
 }
 
-int selftest_child_main(int argc, char **argv) {
-    if (argc != 5) return EXIT_NOT_FOUND;
-    int fd = atoi(argv[2]);
-    alarm(DEADLINE_SECONDS);
-    ggml_backend_dev_t device = find_device(argv[3], strtoul(argv[4], NULL, 10));
-    if (!device) {
-        fprintf(stderr, "ggml-devices: %s: %s\n", argv[3], ggml_last_error());
-        return EXIT_NOT_FOUND;
-    }
+static void run_tests(ggml_backend_dev_t device, int fd) {
     struct selftest_result results[SELFTEST_WORKLOADS];
     selftest_run(device, results, send_result, &fd);
+}
+
+static void tell(ggml_backend_dev_t device, int fd) {
+    FILE *out = fdopen(fd, "w");
+    if (!out) return;
+    tell_operations(device, out);
+    fclose(out);
+}
+
+// Arguments: job, pipe, plugin, number of the device among its plugin's.
+int device_child_main(int argc, char **argv) {
+    if (argc != 6) return EXIT_NOT_FOUND;
+    const int fd = atoi(argv[3]);
+    alarm(DEADLINE_SECONDS);
+    ggml_backend_dev_t device = find_device(argv[4], strtoul(argv[5], NULL, 10));
+    if (!device) {
+        fprintf(stderr, "ggml-devices: %s: %s\n", argv[4], ggml_last_error());
+        return EXIT_NOT_FOUND;
+    }
+    if (atoi(argv[2]) == CHILD_TESTS)
+        run_tests(device, fd);
+    else
+        tell(device, fd);
     fflush(stdout);
     _exit(0); // what a driver does at the end of a process is not its devices' test
 }
 
 // --- the parent
 
-static pid_t start(const struct device_entry *device, int *out_fd) {
+bool device_child_start(const struct device_entry *device, enum child_job job,
+                        struct device_child *out_child) {
     int ends[2];
-    char fd[16], index[24];
-    if (pipe(ends) != 0) return -1;
+    char fd[16], index[24], what[16];
+    if (pipe(ends) != 0) return false;
     const pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
         snprintf(fd, sizeof(fd), "%d", ends[1]);
         snprintf(index, sizeof(index), "%zu", device->index);
+        snprintf(what, sizeof(what), "%d", (int)job);
         dup2(STDERR_FILENO, STDOUT_FILENO); // what a plugin prints is no result
-        execl("/proc/self/exe", "ggml-devices", SELFTEST_CHILD, fd, device->plugin_path, index,
+        execl("/proc/self/exe", "ggml-devices", DEVICE_CHILD, what, fd, device->plugin_path, index,
               (char *)NULL);
         _exit(EXIT_NOT_STARTED);
     }
     close(ends[1]);
-    *out_fd = ends[0];
-    if (child < 0) close(ends[0]);
-    return child;
+    *out_child =
+        (struct device_child){.process = child, .from = child < 0 ? NULL : fdopen(ends[0], "r")};
+    if (!out_child->from) close(ends[0]); // a child that is there ends by itself
+    return out_child->from != NULL;
 }
 
 static void explain(int status, char *out_text, size_t size) {
+    out_text[0] = '\0';
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
         snprintf(out_text, size, "did not end within %d s", DEADLINE_SECONDS);
     } else if (WIFSIGNALED(status)) {
@@ -108,21 +116,29 @@ static void explain(int status, char *out_text, size_t size) {
                  "is missing here (is /proc mounted?)");
     } else if (WEXITSTATUS(status) == EXIT_NOT_FOUND) {
         snprintf(out_text, size, "the process that was to test it did not find the device");
-    } else {
+    } else if (WEXITSTATUS(status) != 0) {
         snprintf(out_text, size, "the process ended with exit status %d", WEXITSTATUS(status));
     }
 }
 
+void device_child_end(struct device_child *child, char *out_text, size_t size) {
+    int status = 0;
+    fclose(child->from);
+    while (waitpid((pid_t)child->process, &status, 0) < 0 && errno == EINTR) {
+    }
+    explain(status, out_text, size);
+}
+
 bool selftest_run_apart(const struct device_entry *device,
                         struct selftest_result out_results[SELFTEST_WORKLOADS]) {
-    int fd = -1, status = 0, n = 0;
-    const pid_t child = start(device, &fd);
-    if (child < 0) return false;
-    while (n < SELFTEST_WORKLOADS && read_all(fd, &out_results[n], sizeof(out_results[n])))
+    struct device_child child;
+    char how[256];
+    int n = 0;
+    if (!device_child_start(device, CHILD_TESTS, &child)) return false;
+    while (n < SELFTEST_WORKLOADS &&
+           fread(&out_results[n], sizeof(out_results[n]), 1, child.from) == 1)
         ++n;
-    close(fd);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
+    device_child_end(&child, how, sizeof(how));
     for (int i = 0; i < SELFTEST_WORKLOADS; ++i)
         out_results[i].workload = selftest_workload(i);
     for (int i = n; i < SELFTEST_WORKLOADS; ++i) {
@@ -130,7 +146,9 @@ bool selftest_run_apart(const struct device_entry *device,
             .workload = selftest_workload(i),
             .verdict = i == n ? SELFTEST_FAILED : SELFTEST_NOT_RUN,
         };
-        if (i == n) explain(status, out_results[i].message, sizeof(out_results[i].message));
+        if (i == n)
+            snprintf(out_results[i].message, sizeof(out_results[i].message), "%s",
+                     how[0] ? how : "the process ended with exit status 0");
     }
     return true;
 }
