@@ -16,10 +16,12 @@ TOOLS = {
     "ggml-conformance": (["--op", "SCALE", "--list"], [(["--device", "NONE"], 3, "CPU"), (["--op", "NOTHING"], 2, "MUL_MAT")]),
     "ggml-plugin-check": (["--list"], [(["--only", "none"], 2, "--list")]),
     "ggml-exec": (["--help"], []),
-    "ggml-node": (["--help"], []),
+    "ggml-node": (["--version"], [(["--device", "NONE"], 3, "CPU"), (["something"], 2, "something"), (["--timeout", "-1"], 2, "-1")]),
 }
 USAGE = {"ggml-exec": 125}  # as env and timeout have it: other numbers are the program's
 FAILED = {"ggml-exec": 125}
+# As if mpirun had started it: what is looked for here comes before MPI.
+ENVIRONMENT = {"ggml-node": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}}
 results = []
 
 
@@ -32,7 +34,7 @@ def check(name, condition, text=""):
 
 def run(program, *arguments, out=subprocess.PIPE):
     return subprocess.run([program, *arguments], text=True, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, timeout=100,
-                          check=False)
+                          check=False, env={**os.environ, **ENVIRONMENT.get(os.path.basename(program), {})})
 
 
 def check_tool(program):
@@ -50,7 +52,7 @@ def check_tool(program):
         done = run(program, *arguments)
         check(f"{name} {' '.join(arguments)}: exit status {status}, and what there is is named", done.returncode == status and listed in done.stderr, done)
     if os.path.exists("/dev/full"):
-        for arguments in (writes, ["--help"]) if name != "ggml-node" else ():
+        for arguments in (writes, ["--help"]):
             with open("/dev/full", "w", encoding="utf-8") as full:
                 done = run(program, *arguments, out=full)
             check(f"{name} {' '.join(arguments)}: a full disk is told", done.returncode == FAILED.get(name, 4) and

@@ -13,6 +13,7 @@
 #include "ggml-ext-comm.h"
 #include "ggml-host.h"
 #include "mpi_bare.h"
+#include "platform.h"
 
 enum { MOST_NODES = 64, MOST_RUNS = 1000, ROUND_TRIPS = 100, USUAL_MB = 64, USUAL_GRAPH = 1000 };
 
@@ -356,8 +357,8 @@ int main(int argc, char **argv) {
         .options = {
             .runs = 21, .megabytes = USUAL_MB, .reduced_megabytes = 16, .nodes = USUAL_GRAPH}};
     const int early = parse(argc, argv, &bench.options);
-    if (early >= 0) return early;
+    if (early >= 0) return finish_output("ggml-bench", early);
     const int code = bare_start(&bench.bare) ? run(&bench) : BENCH_OK;
     MPI_Finalize();
-    return code;
+    return finish_output("ggml-bench", code);
 }

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "platform.h"
 #include "server.h"
 
-enum { EXIT_USAGE = 2, EXIT_NO_JOB = 3, EXIT_NO_DEVICES = 4, EXIT_PROGRAM_LOST = 5 };
+enum { EXIT_USAGE = 2, EXIT_NO_DEVICES = 3, EXIT_NO_JOB = 4, EXIT_PROGRAM_LOST = 5 };
 enum { STUCK_SECONDS = 30 }; // for a call of MPI, between hosts
 
 static const char usage[] =
@@ -24,11 +25,12 @@ static const char usage[] =
     "  -h, --help          this text\n"
     "  -V, --version       the library's version\n"
     "\n"
-    "Exit status: 0 the program said goodbye, 2 wrong usage, 3 no MPI job or no program in it,\n"
-    "4 no devices, 5 the program is gone.\n";
+    "Exit status: 0 the program said goodbye, 2 wrong usage, 3 no such device, 4 no MPI job, no\n"
+    "program in it, or another error, 5 the program is gone.\n";
 
 struct settings {
     const char *plugin_path;
+    const char *devices;
     double timeout;
     bool verbose;
 };
@@ -54,7 +56,7 @@ static int parse(int argc, char **argv, struct settings *settings) {
     int option;
     while ((option = getopt_long(argc, argv, "hvV", options, NULL)) != -1) {
         switch (option) {
-        case DEVICE: setenv("GGML_DEVICES", optarg, 1); break;
+        case DEVICE: settings->devices = optarg; break;
         case PLUGIN_PATH: settings->plugin_path = optarg; break;
         case TIMEOUT:
             settings->timeout = atof(optarg);
@@ -69,16 +71,35 @@ static int parse(int argc, char **argv, struct settings *settings) {
     return optind == argc ? -1 : complain("what is this? ", argv[optind]);
 }
 
-// Plugins of this machine, lent in the order of the registry. False: no devices.
-static bool load(struct server *server, const struct settings *settings) {
-    char *path = settings->plugin_path ? realpath(settings->plugin_path, NULL) : NULL;
+// devices: a choice, empty for all.
+static void load_plugins(const char *folder, const char *devices) {
+    char *path = folder ? realpath(folder, NULL) : NULL;
+    setenv("GGML_DEVICES", devices, 1);
     ggml_plugin_load_all(path, NULL);
     free(path);
+}
+
+// Plugins of this machine, lent in the order of the registry. False: no devices.
+static bool load(struct server *server, const struct settings *settings) {
+    load_plugins(settings->plugin_path, settings->devices ? settings->devices : "");
     for (size_t i = 0; i < ggml_backend_dev_count() && i < WIRE_MAX_DEVICES; ++i)
         server->devices[server->n_devices++] = ggml_backend_dev_get(i);
     for (uint32_t i = 0; i < server->n_devices && settings->verbose; ++i)
         fprintf(stderr, "ggml-node: lends %s\n", ggml_backend_dev_name(server->devices[i]));
     return server->n_devices > 0;
+}
+
+// What there would be without the choice.
+static void complain_of_devices(const struct settings *settings) {
+    if (!settings->devices) {
+        complain("no devices to lend: ggml-devices says why each plugin was refused", "");
+        return;
+    }
+    load_plugins(settings->plugin_path, "");
+    fprintf(stderr, "ggml-node: no device is left by --device '%s'; there are:", settings->devices);
+    for (size_t i = 0; i < ggml_backend_dev_count(); ++i)
+        fprintf(stderr, " %s", ggml_backend_dev_name(ggml_backend_dev_get(i)));
+    fputc('\n', stderr);
 }
 
 // A peer that is gone is dropped. Peer 0 is the program: without it the node ends.
@@ -100,16 +121,15 @@ int main(int argc, char **argv) {
     struct settings settings = {.timeout = 60};
     char why[LINK_TEXT];
     int rank, size, programs;
-    unsetenv("GGML_DEVICES"); // the program's choice is not this one's
     const int early = parse(argc, argv, &settings);
-    if (early >= 0) return early;
+    if (early >= 0) return finish_output("ggml-node", early);
     if (!link_launched(&rank, &size, &programs)) {
         complain("no MPI job: start with mpirun -n 1 PROGRAM : -n NODES ggml-node", "");
         return EXIT_NO_JOB;
     }
     server_init(&server);
     if (!load(&server, &settings)) {
-        complain("no devices to lend", "");
+        complain_of_devices(&settings);
         return EXIT_NO_DEVICES;
     }
     const struct link_options options = {
