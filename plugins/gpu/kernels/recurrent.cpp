@@ -317,10 +317,13 @@ GPU_KERNEL(kernel_solve_tri, 256, gpu_args, p) {
     }
 }
 
+enum { INDEXER_HELD = 256 }; // elements of a key that are decoded once for all heads
+
 // The mask plus the weighted sum over heads of the positive part of <q, k>; a warp per key and
-// token, which holds the first of the key's elements.
+// token. A lane has every 32nd element of the key, in shared memory for itself.
 GPU_KERNEL(kernel_indexer, 256, gpu_args, p) {
     GPU_THREAD(g);
+    GPU_SHARED(float, keys, 8 * INDEXER_HELD);
     GPU_ARGS gpu_operand &y = p.operands[0], &q = p.operands[1], &k = p.operands[2],
                          &weights = p.operands[3], &mask = p.operands[4];
     const u64 i = gpu_index(g) / 32;
@@ -329,20 +332,18 @@ GPU_KERNEL(kernel_indexer, 256, gpu_args, p) {
     const gpu_at at = gpu_element_at(y, i); // key, token, 0, sequence
     const u64 n = (u64)q.ne[0];
     GPU_GLOBAL const u8 *key = gpu_row(k, 0, at.x, at.w);
-    float held[STATE_SLOTS];
-    for (u32 s = 0; s < STATE_SLOTS; ++s)
-        held[s] = lane + 32 * s < n ? gpu_element(k, key, lane + 32 * s) : 0.0f;
+    GPU_LOCAL float *held = keys + gpu_tid(g) / 32 * INDEXER_HELD;
+    for (u64 j = lane; j < n && j < INDEXER_HELD; j += 32)
+        held[j] = gpu_element(k, key, j);
     GPU_GLOBAL const u8 *from = gpu_row(mask, at.y, 0, at.w % (u64)mask.ne[3]),
                         *by = gpu_row(weights, at.y, 0, at.w);
     float sum = gpu_load(mask.type, from + (i64)at.x * mask.nb[0]);
     for (u64 head = 0; head < (u64)q.ne[1]; ++head) {
         GPU_GLOBAL const u8 *query = gpu_row(q, head, at.y, at.w);
         float dot = 0.0f;
-        for (u32 s = 0; s < STATE_SLOTS; ++s) {
-            if (lane + 32 * s < n) dot = gpu_fma(held[s], float_of(query, 4, lane + 32 * s), dot);
-        }
-        for (u64 j = lane + 32 * STATE_SLOTS; j < n; j += 32)
-            dot = gpu_fma(gpu_element(k, key, j), float_of(query, 4, j), dot);
+        for (u64 j = lane; j < n; j += 32)
+            dot = gpu_fma(j < INDEXER_HELD ? held[j] : gpu_element(k, key, j),
+                          float_of(query, 4, j), dot);
         for (int shift = 16; shift > 0; shift >>= 1)
             dot += gpu_shfl_xor(dot, shift);
         sum += (dot > 0.0f ? dot : 0.0f) * float_of(by, weights.nb[0], head);
