@@ -67,24 +67,43 @@ static void test_many_columns(void **state) {
         check_product(types[i], 64, "kernel_tile_");
 }
 
+enum { STATE = 64, HEADS = 2, TOKENS = 3 }; // elements of a state's row
+
+// A packed tensor of ne0 elements per head and token.
+static struct ggml_tensor new_operand(int64_t ne0) {
+    struct ggml_tensor t = new_tensor(GGML_TYPE_F32, ne0, HEADS * TOKENS);
+    t.ne[1] = HEADS;
+    t.ne[2] = TOKENS;
+    t.nb[2] = t.nb[1] * HEADS;
+    return t;
+}
+
 // A state goes once from memory to registers and back, beside one read of each token's operands.
 static void test_states(void **state) {
     (void)state;
-    enum { S = 64, H = 2, T = 3 };
-    struct ggml_tensor src[7], y = new_tensor(GGML_TYPE_F32, S * H, T + S);
-    for (int i = 0; i < 7; ++i) {
-        src[i] = new_tensor(GGML_TYPE_F32, i < 6 ? S : S * S * H, i < 6 ? H * T : 1);
-        if (i < 6) {
-            src[i].ne[1] = H;
-            src[i].ne[2] = T;
-            src[i].nb[2] = H * src[i].nb[1];
-        }
-        y.src[i] = &src[i];
-    }
-    y.op = GGML_OP_RWKV_WKV7;
-    check("rwkv_wkv7", count(&y, "kernel_rwkv_wkv7"), 110);
-    for (int i = 0; i < 7; ++i)
-        free_tensor(&src[i]);
+    struct ggml_tensor x = new_operand(STATE), gate = new_operand(1),
+                       first = new_tensor(GGML_TYPE_F32, STATE * STATE * HEADS, 1),
+                       bonus = new_tensor(GGML_TYPE_F32, STATE, HEADS),
+                       y = new_tensor(GGML_TYPE_F32, STATE * HEADS, TOKENS + STATE);
+    struct ggml_tensor wkv7 = y, wkv6 = y, delta = y;
+    for (int i = 0; i < 6; ++i)
+        wkv7.src[i] = wkv6.src[i] = delta.src[i] = &x;
+    wkv7.op = GGML_OP_RWKV_WKV7;
+    wkv7.src[6] = &first;
+    check("rwkv_wkv7", count(&wkv7, "kernel_rwkv_wkv7"), 110);
+    wkv6.op = GGML_OP_RWKV_WKV6;
+    wkv6.src[3] = &bonus;
+    wkv6.src[5] = &first;
+    check("rwkv_wkv6", count(&wkv6, "kernel_linear_attention"), 110);
+    delta.op = GGML_OP_GATED_DELTA_NET;
+    delta.op_params[0] = 1;
+    delta.src[3] = delta.src[4] = &gate;
+    delta.src[5] = &first;
+    check("gated_delta_net", count(&delta, "kernel_delta_net"), 110);
+    free_tensor(&x);
+    free_tensor(&gate);
+    free_tensor(&first);
+    free_tensor(&bonus);
     free_tensor(&y);
 }
 
@@ -92,10 +111,10 @@ static void test_states(void **state) {
 // reach beyond it, end within sectors that the next warp asks for again.
 static void test_convolution(void **state) {
     (void)state;
-    enum { TAPS = 4, CHANNELS = 64, TOKENS = 61 };
-    struct ggml_tensor x = new_tensor(GGML_TYPE_F32, TAPS - 1 + TOKENS, CHANNELS),
+    enum { TAPS = 4, CHANNELS = 64, LENGTH = 61 };
+    struct ggml_tensor x = new_tensor(GGML_TYPE_F32, TAPS - 1 + LENGTH, CHANNELS),
                        filter = new_tensor(GGML_TYPE_F32, TAPS, CHANNELS),
-                       y = new_tensor(GGML_TYPE_F32, CHANNELS, TOKENS);
+                       y = new_tensor(GGML_TYPE_F32, CHANNELS, LENGTH);
     y.op = GGML_OP_SSM_CONV;
     y.src[0] = &x;
     y.src[1] = &filter;
