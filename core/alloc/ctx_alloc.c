@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory for all tensors of a context or of an array, in as few buffers as the buffer type allows.
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "device/check.h"
@@ -168,21 +169,14 @@ static bool place_views(const struct request *request) {
 struct buffer_list {
     ggml_backend_buffer_t *items;
     size_t count;
-    size_t capacity;
+    int32_t capacity;
 };
 
 static bool add_buffer(struct buffer_list *list, const struct request *request, size_t size) {
-    if (list->count == list->capacity) {
-        const size_t capacity = list->capacity > 0 ? 2 * list->capacity : 4;
-        ggml_backend_buffer_t *items =
-            ggml_mem_realloc(list->items, capacity * sizeof(list->items[0]));
-        if (!items) {
-            ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to list the buffers",
-                      request->caller);
-            return false;
-        }
-        list->items = items;
-        list->capacity = capacity;
+    if (!array_grow(&list->items, &list->capacity, (int64_t)list->count + 1,
+                    sizeof(list->items[0]))) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to list the buffers", request->caller);
+        return false;
     }
     // Tensors without elements need an address too.
     list->items[list->count] =

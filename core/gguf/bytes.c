@@ -32,16 +32,3 @@ bool gguf_bytes_append(struct gguf_bytes *bytes, const void *data, size_t size) 
     bytes->size += size;
     return true;
 }
-
-// Returns the array as it is while there is room: O(1) amortised per element.
-void *gguf_array_grow(void *array, size_t n, size_t *capacity, size_t size) {
-    if (n < *capacity) return array;
-    const size_t wanted = n + n / 2 + 4;
-    void *grown = wanted <= SIZE_MAX / 2 / size ? ggml_mem_realloc(array, wanted * size) : NULL;
-    if (grown) {
-        *capacity = wanted;
-    } else {
-        no_memory(wanted * size);
-    }
-    return grown;
-}

@@ -16,8 +16,5 @@ struct gguf_bytes {
 bool gguf_bytes_reserve(struct gguf_bytes *bytes, size_t extra);
 // Appends; false as above. [stream]
 bool gguf_bytes_append(struct gguf_bytes *bytes, const void *data, size_t size);
-// The array of n elements of `size` bytes with room for one more, which grows by half; NULL with a
-// message when memory runs out, the array is then as before. [stream]
-void *gguf_array_grow(void *array, size_t n, size_t *capacity, size_t size);
 
 #endif

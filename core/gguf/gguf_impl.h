@@ -35,11 +35,11 @@ struct gguf_context {
     size_t data_size; // of all tensors with padding
     struct gguf_pair *pairs;
     size_t n_pairs;
-    size_t pairs_capacity; // allocated entries, as infos_capacity
+    int32_t pairs_capacity; // allocated entries, as infos_capacity
     struct name_index keys;
     struct gguf_info *infos;
     size_t n_infos;
-    size_t infos_capacity;
+    int32_t infos_capacity;
     struct name_index names;
     char failure[256]; // why something could not be put in; "": nothing is missing
 };

@@ -2,6 +2,7 @@
 // The pairs of a context, and the context itself.
 #include <string.h>
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "gguf/gguf_impl.h"
@@ -105,10 +106,9 @@ bool gguf_pair_put(struct gguf_context *ctx, struct gguf_pair *pair) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "gguf: a key is empty");
         goto fail;
     }
-    struct gguf_pair *pairs =
-        gguf_array_grow(ctx->pairs, ctx->n_pairs, &ctx->pairs_capacity, sizeof(*pairs));
-    if (!pairs) goto fail;
-    ctx->pairs = pairs;
+    if (!array_grow(&ctx->pairs, &ctx->pairs_capacity, (int64_t)ctx->n_pairs + 1,
+                    sizeof(ctx->pairs[0])))
+        goto fail;
     if (!name_index_reserve(&ctx->keys)) goto fail;
     if (is_alignment(pair->key) &&
         (!alignment_from(pair, &alignment) || !gguf_infos_place(ctx, alignment))) {

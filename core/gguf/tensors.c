@@ -2,6 +2,7 @@
 // The tensors of a context and the offsets of their data.
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "gguf/gguf_impl.h"
 
@@ -79,10 +80,9 @@ static bool too_large(const char *name) {
 bool gguf_info_put(struct gguf_context *ctx, const struct ggml_tensor *tensor, size_t size) {
     size_t end = ctx->data_size;
     if (!advance(&end, size, ctx->alignment)) return too_large(tensor->name);
-    struct gguf_info *infos =
-        gguf_array_grow(ctx->infos, ctx->n_infos, &ctx->infos_capacity, sizeof(*infos));
-    if (!infos) return false;
-    ctx->infos = infos;
+    if (!array_grow(&ctx->infos, &ctx->infos_capacity, (int64_t)ctx->n_infos + 1,
+                    sizeof(ctx->infos[0])))
+        return false;
     if (!name_index_reserve(&ctx->names)) return false;
     ctx->infos[ctx->n_infos] = (struct gguf_info){*tensor, ctx->data_size, size};
     name_index_add(&ctx->names, tensor->name, ctx->n_infos++);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Finds a tensor's split state, its slices, and whether its node can be computed split.
+#include "base/array.h"
 #include "base/mem.h"
 #include "meta/meta.h"
 
@@ -277,22 +278,17 @@ bool meta_resolve_fallback(struct meta_record *record) {
 // Tensors that are being resolved.
 struct stack {
     const struct ggml_tensor **items;
-    size_t count, capacity;
+    size_t count;
+    int32_t capacity;
 };
 
 // Pushes onto an explicit stack, as graphs may be too deep for the stack of a thread.
 static bool push(struct stack *stack, const struct ggml_tensor *tensor) {
-    if (stack->count == stack->capacity) {
-        const size_t capacity = stack->capacity ? 2 * stack->capacity : 32;
-        const struct ggml_tensor **items =
-            ggml_mem_realloc(stack->items, capacity * sizeof(items[0]));
-        if (!items) {
-            ggml_fail(GGML_HOST_OUT_OF_MEMORY,
-                      "meta device: no memory to follow the operands of '%s'", tensor->name);
-            return false;
-        }
-        stack->items = items;
-        stack->capacity = capacity;
+    if (!array_grow(&stack->items, &stack->capacity, (int64_t)stack->count + 1,
+                    sizeof(stack->items[0]))) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory to follow the operands of '%s'",
+                  tensor->name);
+        return false;
     }
     stack->items[stack->count++] = tensor;
     return true;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/dl.h"
 #include "base/env.h"
 #include "base/mem.h"
@@ -141,20 +142,8 @@ struct file_list {
     struct arena *arena;
     char **paths;
     size_t count;
-    size_t capacity;
+    int32_t capacity;
 };
-
-// Room for one more path; doubles.
-static bool grow(struct file_list *list) {
-    enum { FIRST_CAPACITY = 16 };
-    if (list->count < list->capacity) return true;
-    const size_t capacity = list->capacity > 0 ? list->capacity * 2 : FIRST_CAPACITY;
-    char **paths = ggml_mem_realloc(list->paths, capacity * sizeof(*paths));
-    if (!paths) return false;
-    list->paths = paths;
-    list->capacity = capacity;
-    return true;
-}
 
 // Keeps files whose name is one of a plugin; all others in the directory are ignored without a
 // record.
@@ -163,7 +152,9 @@ static enum ggml_host_status add_file(const char *file_name, void *context) {
     if (!plugin_file_name_parse(file_name, NULL, NULL, 0)) return GGML_HOST_OK;
     const size_t dir_length = strlen(list->dir);
     const size_t size = dir_length + strlen(file_name) + 2;
-    char *path = grow(list) ? arena_alloc(list->arena, size) : NULL;
+    const bool grown =
+        array_grow(&list->paths, &list->capacity, (int64_t)list->count + 1, sizeof(list->paths[0]));
+    char *path = grown ? arena_alloc(list->arena, size) : NULL;
     if (!path) return no_memory();
     if (search_path_is_separator(list->dir[dir_length - 1])) {
         snprintf(path, size, "%s%s", list->dir, file_name);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/env.h"
 #include "base/mem.h"
 #include "base/status.h"
@@ -20,14 +21,8 @@ static struct candidate *fail_without_memory(const char *path) {
 
 struct candidate *candidates_add(struct candidates *set, const char *path,
                                  const struct builtin_plugin *builtin) {
-    enum { FIRST_CAPACITY = 16 };
-    if (set->count == set->capacity) {
-        const size_t capacity = set->capacity ? 2 * set->capacity : FIRST_CAPACITY;
-        struct candidate *items = ggml_mem_realloc(set->items, capacity * sizeof(*items));
-        if (!items) return fail_without_memory(path);
-        set->items = items;
-        set->capacity = capacity;
-    }
+    if (!array_grow(&set->items, &set->capacity, (int64_t)set->count + 1, sizeof(set->items[0])))
+        return fail_without_memory(path);
     struct candidate *added = &set->items[set->count];
     if (candidate_init(added, path, builtin) != GGML_HOST_OK) return fail_without_memory(path);
     ++set->count;

@@ -18,7 +18,7 @@
 struct candidates {
     struct candidate *items;
     size_t count;
-    size_t capacity;
+    int32_t capacity;
 };
 
 // What was seen of one directory. Strings are the arena's that candidates_discover() was given.
