@@ -158,19 +158,28 @@ static const struct attention_case attention_cases[] = {
     {96, 32, 5, 200, 4, 2, 2, 1, GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, 4, true, 4, 50},
     {576, 512, 3, 50, 4, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, false, 0, 0},
     {3, 5, 11, 13, 3, 1, 3, 1, GGML_TYPE_F32, GGML_TYPE_F32, 1, false, 0, 0},
-    // Around the borders of tiles (96 rows by 64 keys), and of what is computed in tiles: 8 rows of
-    // up to 1024 elements.
+    // Around the borders of tiles (96 rows by 64 keys), and of what is computed in tiles: 16 rows
+    // of up to 1024 elements.
     {40, 40, 97, 129, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, false, 0, 0},
     {64, 64, 24, 64, 4, 1, 1, 1, GGML_TYPE_F32, GGML_TYPE_BF16, 0, false, 0, 0},
     {64, 80, 25, 63, 4, 1, 1, 1, GGML_TYPE_Q8_0, GGML_TYPE_F16, 4, true, 8, 0},
     {32, 32, 100, 130, 2, 2, 2, 1, GGML_TYPE_F16, GGML_TYPE_F16, 2, false, 8, 20},
-    {20, 24, 7, 65, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, true, 0, 0},
-    {20, 24, 8, 65, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, true, 0, 0},
-    {72, 72, 1, 70, 9, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F32, 1, true, 0, 0},
-    {576, 512, 9, 67, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, false, 0, 0},
-    {1024, 1024, 9, 66, 1, 1, 1, 1, GGML_TYPE_F32, GGML_TYPE_F32, 1, false, 0, 0},
+    {20, 24, 15, 65, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, true, 0, 0},
+    {20, 24, 16, 65, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, true, 0, 0},
+    {72, 72, 1, 70, 17, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F32, 1, true, 0, 0},
+    {576, 512, 17, 67, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, false, 0, 0},
+    {1024, 1024, 17, 66, 1, 1, 1, 1, GGML_TYPE_F32, GGML_TYPE_F32, 1, false, 0, 0},
     {1025, 8, 9, 66, 1, 1, 1, 1, GGML_TYPE_F32, GGML_TYPE_F32, 1, false, 0, 0},
     {8, 1025, 9, 66, 1, 1, 1, 1, GGML_TYPE_F32, GGML_TYPE_F32, 1, false, 0, 0},
+    {1025, 8, 40, 66, 1, 1, 1, 1, GGML_TYPE_F32, GGML_TYPE_F32, 1, false, 0, 0},
+    {72, 72, 1, 70, 9, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F32, 1, true, 0, 0},
+    // Few queries, whose keys are divided into chunks of 256; with a mask, whole chunks are hidden.
+    {64, 64, 1, 257, 8, 2, 2, 1, GGML_TYPE_F16, GGML_TYPE_F16, 0, false, 0, 0},
+    {64, 64, 1, 700, 8, 2, 2, 1, GGML_TYPE_BF16, GGML_TYPE_F16, 1, true, 0, 0},
+    {128, 96, 2, 530, 6, 2, 2, 2, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, 6, true, 8, 10},
+    {72, 40, 3, 600, 2, 1, 2, 2, GGML_TYPE_F16, GGML_TYPE_F32, 1, false, 0, 0},
+    // Heads whose rows are so large that a block has 32 keys.
+    {256, 256, 1, 300, 4, 4, 4, 1, GGML_TYPE_F32, GGML_TYPE_F32, 0, false, 0, 0},
 };
 
 static struct ggml_tensor *build_attention(struct fixture *f, const struct attention_case *c) {
@@ -196,17 +205,22 @@ static void test_attention(void **state) {
 }
 
 // K and V as they lie in a cache: [size, heads, slots], seen as [size, slots, heads].
-static void test_attention_on_cache_views(void **state) {
-    struct fixture *f = *state;
+static void check_cache_views(struct fixture *f, int64_t n_tokens, int64_t n_keys) {
     struct ggml_tensor *q =
-        ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_F32, 64, 8, 37, 1), 0, 2, 1, 3);
+        ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_F32, 64, 8, n_tokens, 1), 0, 2, 1, 3);
     struct ggml_tensor *k =
-        ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_F16, 64, 2, 90, 1), 0, 2, 1, 3);
+        ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_F16, 64, 4, n_keys, 1), 0, 2, 1, 3);
     struct ggml_tensor *v =
-        ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_Q8_0, 64, 2, 90, 1), 0, 2, 1, 3);
-    struct ggml_tensor *mask = new_mask(f, GGML_TYPE_F16, 90, 37, 1, 1);
+        ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_Q8_0, 64, 4, n_keys, 1), 0, 2, 1, 3);
+    struct ggml_tensor *mask = new_mask(f, GGML_TYPE_F16, n_keys, n_tokens, 1, 1);
     fixture_check(f, ggml_flash_attn_ext(f->ctx, q, k, v, mask, 0.125f, 0, 0),
                   oracle_flash_attn_ext, ATTENTION);
+}
+
+static void test_attention_on_cache_views(void **state) {
+    check_cache_views(*state, 37, 90);
+    check_cache_views(*state, 1, 90);
+    check_cache_views(*state, 2, 1000);
 }
 
 static void check_masked_keys(struct fixture *f, int n_tokens) {
@@ -237,19 +251,23 @@ static void test_masked_keys_contribute_nothing(void **state) {
     check_masked_keys(*state, 40);
 }
 
-static void test_nan_value_reaches_those_who_see_it(void **state) {
-    struct fixture *f = *state;
-    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_F32, 32, 40, 1, 1);
+static void check_nan_value(struct fixture *f, int n_tokens) {
+    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_F32, 32, n_tokens, 1, 1);
     struct ggml_tensor *k = fixture_tensor(f, GGML_TYPE_F32, 32, 70, 1, 1);
-    struct ggml_tensor *mask = ggml_new_tensor_2d(f->ctx, GGML_TYPE_F16, 70, 40);
-    for (int i = 0; i < 70 * 40; ++i)
-        ((uint16_t *)mask->data)[i] = i % 70 == 66 && i / 70 != 13 ? 0xFC00 : 0x3800;
+    struct ggml_tensor *mask = ggml_new_tensor_2d(f->ctx, GGML_TYPE_F16, 70, n_tokens);
+    for (int i = 0; i < 70 * n_tokens; ++i)
+        ((uint16_t *)mask->data)[i] = i % 70 == 66 && i / 70 != 3 ? 0xFC00 : 0x3800;
     struct ggml_tensor *v = fixture_tensor(f, GGML_TYPE_F32, 32, 70, 1, 1);
     ((float *)v->data)[66 * 32 + 7] = NAN;
     struct ggml_tensor *node = ggml_flash_attn_ext(f->ctx, q, k, v, mask, 0.1f, 0, 0);
     assert_int_equal(fixture_compute(f, node, 2), GGML_STATUS_SUCCESS);
-    for (int64_t i = 0; i < 32 * 40; ++i)
-        assert_true(!isnan(((float *)node->data)[i]) == (i != 13 * 32 + 7));
+    for (int64_t i = 0; i < 32 * n_tokens; ++i)
+        assert_true(!isnan(((float *)node->data)[i]) == (i != 3 * 32 + 7));
+}
+
+static void test_nan_value_reaches_those_who_see_it(void **state) {
+    check_nan_value(*state, 5);
+    check_nan_value(*state, 40);
 }
 
 static void test_nan_query_stays_visible(void **state) {

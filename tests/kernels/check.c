@@ -233,6 +233,15 @@ static bool is_rounding(enum kernel_way way) {
     return way == KERNEL_ROUNDED || way == KERNEL_STRIPS;
 }
 
+// How many terms a result has, and how many results there are for a column.
+static int64_t terms_of(const struct kernel_product *p, enum kernel_way way) {
+    return way == KERNEL_SUMS ? p->n_rows : p->k;
+}
+
+static int64_t results_of(const struct kernel_product *p, enum kernel_way way) {
+    return way == KERNEL_SUMS ? p->k : p->n_rows;
+}
+
 struct operands {
     struct kernel_product product;
     char *rows;
@@ -247,14 +256,15 @@ static void make_operands(struct check *check, struct operands *o, enum ggml_typ
                           int64_t n_rows, int64_t n_columns) {
     const size_t row = ggml_row_size(type, k);
     const size_t stride = row + 2 * ggml_type_size(type); // rows are not side by side
-    const int64_t x_stride = k + 3, y_stride = n_rows + 5;
+    const int64_t longer = k > n_rows ? k : n_rows;
+    const int64_t x_stride = longer + 3, y_stride = longer + 5;
     const size_t work = kernel_work_bytes(k, n_columns);
     *o = (struct operands){
         .rows = get_memory((size_t)n_rows * stride),
         .x = get_memory((size_t)(n_columns * x_stride) * sizeof(float)),
         .y = get_memory((size_t)(n_columns * y_stride) * sizeof(float)),
         .unpacked = get_memory((size_t)(n_rows * k) * sizeof(float)),
-        .used = get_memory((size_t)(n_columns * k) * sizeof(float)),
+        .used = get_memory((size_t)(n_columns * longer) * sizeof(float)),
         .work_memory = get_memory(work + ALIGNMENT),
     };
     const uintptr_t start = ((uintptr_t)o->work_memory + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -270,13 +280,14 @@ static void free_operands(struct operands *o) {
 }
 
 // Some columns are 0, subnormal, huge, or have an infinity or NaN.
-static void set_edge_columns(struct check *check, struct operands *o) {
+static void set_edge_columns(struct check *check, struct operands *o, enum kernel_way way) {
     const struct kernel_product *p = &o->product;
+    const int64_t n = terms_of(p, way);
     for (int64_t c = 0; c < p->n_columns; ++c) {
         float *x = o->x + c * p->x_stride;
         const uint32_t which = (uint32_t)fabsf(random_float(check, 8));
-        const int64_t at = (int64_t)fabsf(random_float(check, (float)p->k));
-        for (int64_t i = 0; i < p->k && which < 3; ++i)
+        const int64_t at = (int64_t)fabsf(random_float(check, (float)n));
+        for (int64_t i = 0; i < n && which < 3; ++i)
             x[i] *= which == 0 ? 0.0f : which == 1 ? 0x1p-130f : 0x1p60f;
         if (which == 3) x[at] = NAN;
         if (which == 4) x[at] = INFINITY;
@@ -303,9 +314,10 @@ static void expect(struct check *check, struct operands *o, enum kernel_way way)
     }
     int8_t numbers[MAX_K];
     float scales[MAX_K / ROUND + 1];
+    const int64_t n = terms_of(p, way);
     for (int64_t c = 0; c < p->n_columns; ++c) {
-        float *used = o->used + c * p->k;
-        memcpy(used, o->x + c * p->x_stride, (size_t)p->k * sizeof(float));
+        float *used = o->used + c * n;
+        memcpy(used, o->x + c * p->x_stride, (size_t)n * sizeof(float));
         if (way == KERNEL_PAIRS) round_to_bf16(check, used, p->k);
         if (!is_rounding(way)) continue;
         check->scalar->round(used, numbers, scales, p->k);
@@ -315,14 +327,16 @@ static void expect(struct check *check, struct operands *o, enum kernel_way way)
 }
 
 // Errors are relative to the terms, as which a scale and an offset count each by itself.
-static bool close_sum(const struct operands *o, int64_t r, int64_t c, float y, double *out_sum) {
+static bool close_sum(const struct operands *o, enum kernel_way way, int64_t result, int64_t c,
+                      float y, double *out_sum) {
     const struct kernel_product *p = &o->product;
-    const double largest = o->largest[r];
+    const int64_t n = terms_of(p, way);
     double sum = 0, size = 0;
-    for (int64_t i = 0; i < p->k; ++i) {
-        const double x = (double)o->used[c * p->k + i];
-        sum += (double)o->unpacked[r * p->k + i] * x;
-        size += largest * fabs(x);
+    for (int64_t i = 0; i < n; ++i) {
+        const double x = (double)o->used[c * n + i];
+        const int64_t row = way == KERNEL_SUMS ? i : result;
+        sum += (double)o->unpacked[row * p->k + (way == KERNEL_SUMS ? result : i)] * x;
+        size += o->largest[row] * fabs(x);
     }
     *out_sum = sum;
     if (!isfinite(size)) return !isfinite(y);
@@ -337,13 +351,13 @@ static void compare_results(struct check *check, const struct operands *o, enum 
         for (int64_t r = 0; r < p->y_stride; ++r) {
             const float y = o->y[c * p->y_stride + r];
             double sum;
-            if (r >= p->n_rows) {
+            if (r >= results_of(p, way)) {
                 if (memcmp(&y, &poison, sizeof(y)) != 0)
-                    complain(check, "%s %s: writes beyond row %" PRId64 " of column %" PRId64,
-                             kernel_way_name(way), ggml_type_name(p->type), p->n_rows, c);
-            } else if (!close_sum(o, r, c, y, &sum)) {
+                    complain(check, "%s %s: writes beyond result %" PRId64 " of column %" PRId64,
+                             kernel_way_name(way), ggml_type_name(p->type), results_of(p, way), c);
+            } else if (!close_sum(o, way, r, c, y, &sum)) {
                 complain(check,
-                         "%s %s, k %" PRId64 ", %" PRId64 " rows, %" PRId64 " columns: %g at row "
+                         "%s %s, k %" PRId64 ", %" PRId64 " rows, %" PRId64 " columns: %g at "
                          "%" PRId64 ", column %" PRId64 ", not %g",
                          kernel_way_name(way), ggml_type_name(p->type), p->k, p->n_rows,
                          p->n_columns, (double)y, r, c, sum);
@@ -357,7 +371,7 @@ static void check_product(struct check *check, enum kernel_way way, enum ggml_ty
                           int64_t n_rows, int64_t n_columns, bool at_edges) {
     struct operands o;
     make_operands(check, &o, type, k, n_rows, n_columns);
-    if (at_edges) set_edge_columns(check, &o);
+    if (at_edges) set_edge_columns(check, &o, way);
     memset(o.y, POISON, (size_t)(n_columns * o.product.y_stride) * sizeof(float));
     if (check->table->multiply[way](&o.product)) {
         expect(check, &o, way);

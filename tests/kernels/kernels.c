@@ -7,6 +7,7 @@
 #include "gemm/gemm_size.h"
 #include "ggml-common.h"
 #include "ggml-host.h"
+#include "ops/attention/attention.h"
 #include "ops/mul_mat/mul_mat.h"
 
 #define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features)                               \
@@ -49,8 +50,8 @@ const enum ggml_unary_op *kernel_maps(int *out_count) {
 }
 
 const char *kernel_way_name(enum kernel_way way) {
-    static const char *const names[KERNEL_WAYS] = {"vector", "rounded", "tiles",
-                                                   "packed", "pairs",   "strips"};
+    static const char *const names[KERNEL_WAYS] = {"vector", "rounded", "tiles",  "packed",
+                                                   "pairs",  "strips",  "scores", "sums"};
     return names[way];
 }
 
@@ -61,7 +62,8 @@ size_t kernel_work_bytes(int64_t k, int64_t n_columns) {
         sizeof(struct strip_panel) +
         (size_t)(strips_across(n_columns) * strips_deep(k)) * sizeof(struct strip);
     const size_t packed = gemm_packed_floats(n_columns, k) * sizeof(float);
-    return floats + rounded + strips + packed;
+    const size_t attention = (size_t)(n_columns * attention_padded(k)) * sizeof(float);
+    return floats + rounded + strips + packed + attention;
 }
 
 static uint32_t next_random(uint32_t *state) {

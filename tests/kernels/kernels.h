@@ -18,6 +18,8 @@ enum kernel_way {
     KERNEL_PACKED,  // packed columns and panels of rows
     KERNEL_PAIRS,   // the same of BF16, columns rounded to it
     KERNEL_STRIPS,  // the same of blocks, columns rounded to bytes
+    KERNEL_SCORES,  // plain rows with few columns, in attention
+    KERNEL_SUMS,    // plain rows added up, of which the columns have the weights, in attention
     KERNEL_WAYS,
 };
 
@@ -26,7 +28,8 @@ enum {
     KERNEL_MAX_TILE_ROWS = 4 // of a product with KERNEL_TILES; the others have no limit
 };
 
-// y[c * y_stride + r] = product of row r with column c.
+// y[c * y_stride + r] = product of row r with column c; with KERNEL_SUMS y[c * y_stride + i] =
+// sum over all r of element i of row r times x[c * x_stride + r].
 struct kernel_product {
     enum ggml_type type; // of the rows
     const char *rows;

@@ -6,6 +6,8 @@
 #include "gemm/gemm.h"
 #include "gemm/mul_vec.h"
 #include "ggml-cpu.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/attention_inner.h"
 #include "ops/mul_mat/gemm_rounded.h"
 #include "ops/mul_mat/mul_rounded.h"
 #include "types/unpack.h"
@@ -123,6 +125,46 @@ static bool multiply_strips(const struct kernel_product *p) {
     return true;
 }
 
+static struct attention_lines open_lines(const struct kernel_product *p, int64_t row, int n) {
+    return (struct attention_lines){
+        .type = p->type,
+        .data = p->rows + (size_t)row * p->row_stride,
+        .stride = p->row_stride,
+        .size = p->k,
+        .n = n,
+    };
+}
+
+static bool multiply_scores(const struct kernel_product *p) {
+    if (ggml_blck_size(p->type) > 1) return false;
+    const int64_t stride = attention_padded(p->k);
+    float *queries = p->work, scores[KERNEL_MAX_COLUMNS][ATTENTION_KEYS];
+    memset(queries, 0, (size_t)(p->n_columns * stride) * sizeof(float));
+    for (int64_t c = 0; c < p->n_columns; ++c)
+        memcpy(queries + c * stride, p->x + c * p->x_stride, (size_t)p->k * sizeof(float));
+    for (int64_t r = 0; r < p->n_rows; r += ATTENTION_KEYS) {
+        const int n = (int)MIN(p->n_rows - r, ATTENTION_KEYS);
+        const struct attention_lines keys = open_lines(p, r, n);
+        CPU_FN(cpu_attention_scores)
+        (&keys, queries, stride, (int)p->n_columns, scores[0], ATTENTION_KEYS);
+        for (int64_t c = 0; c < p->n_columns; ++c)
+            memcpy(p->y + c * p->y_stride + r, scores[c], (size_t)n * sizeof(float));
+    }
+    return true;
+}
+
+static bool multiply_sums(const struct kernel_product *p) {
+    if (ggml_blck_size(p->type) > 1) return false;
+    const int64_t stride = attention_padded(p->k);
+    float *sums = p->work;
+    memset(sums, 0, (size_t)(p->n_columns * stride) * sizeof(float));
+    const struct attention_lines values = open_lines(p, 0, (int)p->n_rows);
+    CPU_FN(cpu_attention_sums)(&values, p->x, p->x_stride, (int)p->n_columns, sums, stride);
+    for (int64_t c = 0; c < p->n_columns; ++c)
+        memcpy(p->y + c * p->y_stride, sums + c * stride, (size_t)p->k * sizeof(float));
+    return true;
+}
+
 extern const struct kernel_table CPU_FN(kernel_table);
 const struct kernel_table CPU_FN(kernel_table) = {
     .lanes = LANES,
@@ -136,5 +178,7 @@ const struct kernel_table CPU_FN(kernel_table) = {
                  [KERNEL_TILES] = multiply_tiles,
                  [KERNEL_PACKED] = multiply_packed,
                  [KERNEL_PAIRS] = multiply_pairs,
-                 [KERNEL_STRIPS] = multiply_strips},
+                 [KERNEL_STRIPS] = multiply_strips,
+                 [KERNEL_SCORES] = multiply_scores,
+                 [KERNEL_SUMS] = multiply_sums},
 };

@@ -19,7 +19,7 @@ static const char usage[] =
     "thread.\n\n"
     "  --level NAME    instruction-set level, as in GGML_CPU_LEVEL (default the best one here)\n"
     "  --kernel NAME   only unpack, pack, round, dot, map, vector, rounded, tiles, packed,\n"
-    "                  pairs or strips\n"
+    "                  pairs, strips, scores or sums\n"
     "  --type NAME     only rows of this type\n"
     "  -m N, -n N, -k N  rows (default 64) and columns (1 or 16, as the kernel is for) of "
     "products,\n"
@@ -158,7 +158,8 @@ static void *align(void *memory) {
 // memory; a kernel that this level lacks is left out.
 static bool bench_subject(const struct options *options, const struct kernel_level *level,
                           const struct kernel_table *scalar, struct subject s, bool *first) {
-    const bool few = s.kernel != PRODUCT || s.way == KERNEL_VECTOR || s.way == KERNEL_ROUNDED;
+    const bool few = s.kernel != PRODUCT || s.way == KERNEL_VECTOR || s.way == KERNEL_ROUNDED ||
+                     s.way == KERNEL_SCORES || s.way == KERNEL_SUMS;
     const enum ggml_type type = s.type;
     int64_t k = options->k ? options->k : 1024;
     const int64_t n_columns = s.kernel != PRODUCT ? 1 : options->n ? options->n : few ? 1 : 16;
@@ -173,6 +174,7 @@ static bool bench_subject(const struct options *options, const struct kernel_lev
         s.product = (struct kernel_product){
             type,   memory.rows,       row, k, n_rows, memory.x, k, n_columns, memory.y,
             n_rows, align(memory.work)};
+        if (s.way == KERNEL_SUMS) s.product.x_stride = n_rows, s.product.y_stride = k;
         s.floats = memory.y;
         s.other = memory.other;
         if (s.kernel == DOT)

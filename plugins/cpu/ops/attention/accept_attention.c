@@ -37,9 +37,10 @@ bool cpu_accepts_flash_attn(const struct ggml_tensor *node) {
            node->ne[2] == q->ne[1] && node->ne[3] == q->ne[3];
 }
 
-// A block of queries, scores and sums per thread.
+// A block of queries, scores and sums per thread, and the sums of chunks of keys.
 size_t cpu_work_flash_attn(const struct ggml_tensor *node, int n_threads) {
-    return attention_work_floats(node) * (size_t)n_threads * sizeof(float);
+    const size_t threads = attention_work_floats(node) * (size_t)n_threads;
+    return (attention_shared_floats(node) + threads) * sizeof(float);
 }
 
 // Two products per query, key and channel.

@@ -3,17 +3,21 @@
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H
 
-#include "gemm/gemm_size.h"
 #include "ggml-shape.h"
 
+// Few queries, see attention_few.c.
 enum {
-    ATTENTION_QUERIES = 32,         // query rows that share an unpacked block of K and V
-    ATTENTION_KEYS = GEMM_MAX_ROWS, // rows of K and V per block
+    ATTENTION_QUERIES = 64,     // query rows that share rows of K and V
+    ATTENTION_KEYS = 64,        // rows of K and V per block, at most
+    ATTENTION_ROW_BYTES = 1024, // of each of so many rows; of more bytes, half as many
+    ATTENTION_CHUNK = 256,      // rows of K and V that a thread takes at a time, at least
+    ATTENTION_MAX_CHUNKS = 64,  // of a head
+    ATTENTION_HEADER = 16, // floats before the sums of a row: the largest score, the weights' sum
 };
 
 // Many queries, see attention_many.c.
 enum {
-    ATTENTION_MANY = 8,        // rows from which on it is worth it
+    ATTENTION_MANY = 16,       // rows from which on it is worth it
     ATTENTION_ROWS = 96,       // query rows of a tile
     ATTENTION_BLOCK = 64,      // rows of K and V per block
     ATTENTION_MAX_SIZE = 1024, // elements of a row of K or V, at most
@@ -40,17 +44,62 @@ static inline bool attention_is_many(const struct ggml_tensor *node) {
            node->src[0]->ne[1] >= (ATTENTION_MANY - 1) / attention_group(node) + 1;
 }
 
-// Floats per thread. Few queries: panel of K, block of V, scores, mask, accumulators. Many: blocks
-// of K and V, queries, accumulators, scores, mask and its rows.
+// Rows of K and V that one thread takes at a time, so that there is work for many threads where
+// there are few queries; from the shape alone, as above. All of them where a head has enough rows.
+static inline int64_t attention_chunk(const struct ggml_tensor *node) {
+    const int64_t n_keys = node->src[1]->ne[1];
+    if (node->src[0]->ne[1] * attention_group(node) > ATTENTION_QUERIES) return MAX(n_keys, 1);
+    const int64_t share = (n_keys + ATTENTION_MAX_CHUNKS - 1) / ATTENTION_MAX_CHUNKS;
+    return MAX((share + ATTENTION_KEYS - 1) / ATTENTION_KEYS * ATTENTION_KEYS, ATTENTION_CHUNK);
+}
+
+static inline int64_t attention_chunks(const struct ggml_tensor *node) {
+    const int64_t chunk = attention_chunk(node);
+    return MAX((node->src[1]->ne[1] + chunk - 1) / chunk, 1);
+}
+
+// Groups of heads that take turns for each block of keys: few enough that the block and the next
+// one stay in the second-level cache.
+static inline int64_t attention_together(const struct ggml_tensor *node) {
+    const struct ggml_tensor *k = node->src[1], *v = node->src[2];
+    const size_t bytes = MAX(ggml_row_size(k->type, k->ne[0]), ggml_row_size(v->type, v->ne[0]));
+    const int64_t by_bytes = 2 * ATTENTION_ROW_BYTES / (int64_t)MAX(bytes, 1);
+    const int64_t by_rows = ATTENTION_QUERIES / MAX(node->src[0]->ne[1] * attention_group(node), 1);
+    return MAX(MIN(MIN(by_bytes, by_rows), MAX(k->ne[2], v->ne[2])), 1);
+}
+
+// Keys of a block.
+static inline int attention_block(const struct ggml_tensor *node) {
+    const struct ggml_tensor *k = node->src[1], *v = node->src[2];
+    const size_t bytes = MAX(ggml_row_size(k->type, k->ne[0]), ggml_row_size(v->type, v->ne[0]));
+    const bool is_wide = attention_together(node) * (int64_t)bytes > ATTENTION_ROW_BYTES;
+    return is_wide ? ATTENTION_KEYS / 2 : ATTENTION_KEYS;
+}
+
+// Floats of what a row of queries sums over a chunk.
+static inline int64_t attention_part(const struct ggml_tensor *node) {
+    return ATTENTION_HEADER + attention_padded(node->src[2]->ne[0]);
+}
+
+// Floats before those of the threads: the parts of all rows.
+static inline size_t attention_shared_floats(const struct ggml_tensor *node) {
+    if (attention_is_many(node)) return 0;
+    return (size_t)(ggml_nrows(node->src[0]) * attention_chunks(node) * attention_part(node));
+}
+
+// Floats per thread. Few queries: queries, scores, mask, and blocks of K and V where they are
+// unpacked. Many: blocks of K and V, queries, accumulators, scores, mask and its rows.
 static inline size_t attention_work_floats(const struct ggml_tensor *node) {
+    const size_t k_size = (size_t)attention_padded(node->src[1]->ne[0]);
     const size_t v_size = (size_t)attention_padded(node->src[2]->ne[0]);
     if (attention_is_many(node)) {
-        const size_t k_size = (size_t)attention_padded(node->src[1]->ne[0]);
         return (k_size + v_size) * (ATTENTION_BLOCK + ATTENTION_ROWS) +
                3 * (size_t)ATTENTION_BLOCK * ATTENTION_ROWS;
     }
-    return (size_t)ATTENTION_KEYS * GEMM_DEPTH + 2 * (size_t)ATTENTION_QUERIES * ATTENTION_KEYS +
-           v_size * (ATTENTION_KEYS + ATTENTION_QUERIES);
+    const bool k_blocks = ggml_is_quantized(node->src[1]->type);
+    const bool v_blocks = ggml_is_quantized(node->src[2]->type);
+    return ATTENTION_QUERIES * (k_size + 2 * ATTENTION_KEYS) +
+           ATTENTION_KEYS * ((k_blocks ? k_size : 0) + (v_blocks ? v_size : 0));
 }
 
 #endif

@@ -14,9 +14,18 @@ enum {
     WIDE = 3,                           // vectors of a register tile
     TALL = VECTORS == 32 ? 8 : 4,       // numbers that it multiplies them with
     STEP = LANES > TALL ? LANES : TALL, // rows are computed in multiples
+    LINE = 64,                          // bytes of the cache
 };
 
 _Static_assert(ROWS % STEP == 0 && ATTENTION_BLOCK % TALL == 0, "padding must fit");
+
+// Rows of K or V that are computed with next. Heads lie side by side, so that hardware foresees few
+// rows of one of them.
+struct ahead {
+    const char *data;
+    size_t stride, bytes;
+    int n;
+};
 
 // Rows of Q and the blocks they are computed from. The n rows are padded with copies of the last.
 struct tile {
@@ -29,6 +38,7 @@ struct tile {
     float *scores, *bias;   // [key][row]
     float *mask_rows;       // [row][key]
     float *out;             // [row][element]
+    struct ahead ahead;
     const char *masks[ROWS];
     float slopes[ROWS], largest[ROWS], sums[ROWS], factors[ROWS];
 };
@@ -74,30 +84,14 @@ static void open_tile(struct tile *t) {
     memset(t->values, 0, (size_t)(ATTENTION_BLOCK * t->v_size) * sizeof(float));
 }
 
-enum mask_kind {
-    MASK_HIDES, // every key from every row
-    MASK_ZERO,
-    MASK_MIXED,
-};
-
-// The block's mask as floats. Rows next to each other are often heads of one token.
-static enum mask_kind load_mask(const struct tile *t, int64_t key, int n_keys, const float **x) {
-    int hidden = 0, zero = 0, loaded = 0;
+// The block's mask as floats.
+static void load_mask(const struct tile *t, int64_t key, int n_keys, const float **x) {
     for (int r = 0; r < t->padded; ++r) {
-        if (r > 0 && t->masks[r] == t->masks[r - 1]) {
-            x[r] = x[r - 1];
-            continue;
-        }
-        const float *m = cpu_load(t->mask_rows + r * ATTENTION_BLOCK, t->masks[r], t->a->mask->type,
-                                  key, n_keys);
-        for (int j = 0; j < n_keys; ++j) {
-            hidden += m[j] == -INFINITY;
-            zero += m[j] == 0.0f;
-        }
-        loaded += n_keys;
-        x[r] = m;
+        const bool again = r > 0 && t->masks[r] == t->masks[r - 1];
+        x[r] = again ? x[r - 1]
+                     : cpu_load(t->mask_rows + r * ATTENTION_BLOCK, t->masks[r], t->a->mask->type,
+                                key, n_keys);
     }
-    return hidden == loaded ? MASK_HIDES : zero == loaded ? MASK_ZERO : MASK_MIXED;
 }
 
 // Rows of K as floats, and zeros up to a multiple of TALL.
@@ -161,6 +155,18 @@ static int next_width(int64_t n) {
     return (int)(n == WIDE + 1 ? WIDE - 1 : MIN(n, WIDE));
 }
 
+static struct ahead ahead_of(const struct ggml_tensor *from, const char *data, int n) {
+    return (struct ahead){data, from->nb[1], ggml_row_size(from->type, from->ne[0]), n};
+}
+
+// Asks for the share of them that belongs to [first, end) of n.
+static inline void fetch(const struct ahead *ahead, int first, int end, int n) {
+    for (int j = ahead->n * first / n; j < ahead->n * MIN(end, n) / n; ++j) {
+        for (size_t i = 0; i < ahead->bytes; i += LINE)
+            __builtin_prefetch(ahead->data + (size_t)j * ahead->stride + i);
+    }
+}
+
 // All scores of a block of keys, by tiles of TALL keys and up to WIDE vectors of rows that stay
 // in registers.
 static void compute_scores(const struct tile *t, int n_keys) {
@@ -171,6 +177,7 @@ static void compute_scores(const struct tile *t, int n_keys) {
         for (int j = 0; j < n_keys; j += TALL) {
             const float *k = t->keys + j * t->k_size;
             float *scores = t->scores + j * ROWS + r;
+            if (r == 0) fetch(&t->ahead, j, j + TALL, n_keys);
             switch (width) {
             case 1: multiply(t->queries + r, k, t->k_size, n, scores, 1); break;
             case 2: multiply(t->queries + r, k, t->k_size, n, scores, 2); break;
@@ -178,25 +185,6 @@ static void compute_scores(const struct tile *t, int n_keys) {
             }
         }
     }
-}
-
-// e^x for x <= 0, 0 where it would be subnormal.
-CPU_INLINE vf weight_of(vf x) {
-    const vf least = vf_set(-87.0f);
-    const vi small = x < least;
-    x = vf_select(small, least, x);
-    // See cpu_expf.
-    const vf shifted = x * 1.44269504f + 12582912.0f;
-    const vf n = shifted - 12582912.0f;
-    const vf r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-    vf p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    const vf y = (p * r) * r + r + 1.0f;
-    const vi power = ((vi)shifted - (0x4B400000 - 127)) << 23;
-    return (vf)(~small & (vi)(y * (vf)power));
 }
 
 // softcap * tanh(scale * score / softcap): keeps scores within a range.
@@ -240,29 +228,24 @@ static void compute_weights(struct tile *t, int n_keys, bool masked) {
         vf sum = {0};
         for (int j = 0; j < n_keys; ++j) {
             float *at = t->scores + j * ROWS + r;
-            const vf weight = weight_of(vf_load(at) - base);
+            const vf weight = attention_weight(vf_load(at) - base);
             vf_store(at, weight);
             sum += weight;
         }
-        const vf factor = weight_of(vf_load(t->largest + r) - base);
+        const vf factor = attention_weight(vf_load(t->largest + r) - base);
         vf_store(t->factors + r, factor);
         vf_store(t->sums + r, vf_load(t->sums + r) * factor + sum);
         vf_store(t->largest + r, now);
     }
-    for (int r = 0; r < t->n; ++r) {
-        float *out = t->out + r * t->v_size;
-        for (int64_t i = 0; i < t->v_size && t->factors[r] != 1.0f; ++i)
-            out[i] *= t->factors[r];
-    }
 }
 
-// TALL rows of results += weights * width vectors of V.
+// TALL rows of results, scaled by their factors, += weights * width vectors of V.
 CPU_INLINE void add_values(const struct tile *t, const float *values, const float *weights,
-                           float *out, int n_keys, const int width) {
+                           const float *factors, float *out, int n_keys, const int width) {
     vf sum[TALL][WIDE];
     for (int i = 0; i < TALL; ++i) {
         for (int v = 0; v < width; ++v)
-            sum[i][v] = vf_load(out + i * t->v_size + v * LANES);
+            sum[i][v] = vf_load(out + i * t->v_size + v * LANES) * factors[i];
     }
     for (int j = 0; j < n_keys; ++j, weights += ROWS, values += t->v_size) {
         vf x[WIDE];
@@ -288,11 +271,13 @@ static void add_block(const struct tile *t, int n_keys) {
         width = next_width((n - d + LANES - 1) / LANES);
         for (int r = 0; r < t->n; r += TALL) {
             const float *weights = t->scores + r;
+            const float *factors = t->factors + r;
             float *out = t->out + r * t->v_size + d;
+            if (d == 0) fetch(&t->ahead, r, r + TALL, t->n);
             switch (width) {
-            case 1: add_values(t, t->values + d, weights, out, n_keys, 1); break;
-            case 2: add_values(t, t->values + d, weights, out, n_keys, 2); break;
-            default: add_values(t, t->values + d, weights, out, n_keys, WIDE); break;
+            case 1: add_values(t, t->values + d, weights, factors, out, n_keys, 1); break;
+            case 2: add_values(t, t->values + d, weights, factors, out, n_keys, 2); break;
+            default: add_values(t, t->values + d, weights, factors, out, n_keys, WIDE); break;
             }
         }
     }
@@ -302,6 +287,8 @@ static void add_block(const struct tile *t, int n_keys) {
 static void add_special_block(const struct tile *t, int n_keys) {
     for (int r = 0; r < t->n; ++r) {
         float *out = t->out + r * t->v_size;
+        for (int64_t d = 0; d < t->v_size; d += LANES)
+            vf_store(out + d, vf_load(out + d) * t->factors[r]);
         for (int j = 0; j < n_keys; ++j) {
             const float weight = t->scores[j * ROWS + r];
             if (weight == 0.0f) continue;
@@ -315,14 +302,23 @@ static void add_special_block(const struct tile *t, int n_keys) {
 // Adds a block of keys to all rows. One that the mask hides from all is left out; a mask that
 // hides nothing isn't read again.
 static void compute_block(struct tile *t, int64_t key, int n_keys) {
-    const float *mask[ROWS];
-    const enum mask_kind kind = t->a->mask ? load_mask(t, key, n_keys, mask) : MASK_ZERO;
+    const struct attention *a = t->a;
+    const enum mask_kind kind =
+        a->mask ? attention_look_at(a, t->masks, t->n, key, n_keys) : MASK_ZERO;
     if (kind == MASK_HIDES) return;
-    for (int r = 0; r < t->padded && kind == MASK_MIXED; r += QUAD)
-        interleave(mask + r, n_keys, t->bias + r);
+    if (kind == MASK_MIXED) {
+        const float *mask[ROWS];
+        load_mask(t, key, n_keys, mask);
+        for (int r = 0; r < t->padded; r += QUAD)
+            interleave(mask + r, n_keys, t->bias + r);
+    }
+    const int64_t next = key + n_keys;
     open_keys(t, key, n_keys);
+    t->ahead = ahead_of(a->v, attention_values(a, t->rows, key), n_keys);
     compute_scores(t, n_keys);
     compute_weights(t, n_keys, kind == MASK_MIXED);
+    t->ahead = ahead_of(a->k, attention_keys(a, t->rows, next),
+                        (int)MIN(a->k->ne[1] - next, ATTENTION_BLOCK));
     if (open_values(t, key, n_keys))
         add_block(t, n_keys);
     else

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The inner kernels of flash_attn_ext for few queries: products of rows of K, and weighted sums of
+// rows of V, both read as they lie.
+#ifndef CPU_ATTENTION_INNER_H
+#define CPU_ATTENTION_INNER_H
+
+#include "base/kernel.h"
+
+// Rows of K or V of F32, F16 or BF16, `stride` bytes from each other.
+struct attention_lines {
+    enum ggml_type type;
+    const char *data;
+    size_t stride;
+    int64_t size; // elements of a row
+    int n;
+    const char *ahead; // rows that are asked for meanwhile
+    size_t ahead_stride, ahead_bytes;
+    int n_ahead; // 0: none
+};
+
+// scores[r * score_stride + key] = <queries[r], key> for n_rows rows of queries, which are
+// query_stride floats from each other and end in zeros up to a multiple of 16. Of the scores up to
+// three more are written than there are keys.
+void CPU_FN(cpu_attention_scores)(const struct attention_lines *keys, const float *queries,
+                                  int64_t query_stride, int n_rows, float *scores,
+                                  int64_t score_stride);
+
+// out[r * out_stride + i] += sum over keys of weights[r * weight_stride + key] * value[key][i], for
+// rows of `out` whose sizes are rounded up to a multiple of 16.
+void CPU_FN(cpu_attention_sums)(const struct attention_lines *values, const float *weights,
+                                int64_t weight_stride, int n_rows, float *out, int64_t out_stride);
+
+// The same for one row, to which values of weight 0 contribute nothing, not even their NaN.
+void CPU_FN(cpu_attention_special_sums)(const struct attention_lines *values, const float *weights,
+                                        float *out);
+
+#endif
