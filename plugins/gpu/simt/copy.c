@@ -126,6 +126,7 @@ bool simt_accepts_region(const struct ggml_tensor *node) {
         !ggml_is_packed(node) || !ggml_is_packed(a))
         return false;
     if (ggml_nelements(b) == 0) return true;
+    if (b->ne[0] > ggml_nelements(node)) return false; // and sizes in bytes do not overflow
     const struct region r = region_of(node);
     return region_end(b, &r) <= (size_t)ggml_nelements(node) * ggml_type_size(node->type);
 }
