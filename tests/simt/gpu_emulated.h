@@ -12,6 +12,7 @@
 #define GPU_PRIVATE
 #define GPU_ARGS const
 #define GPU_FN static inline
+#define GPU_FAR static __attribute__((noinline, unused))
 #define GPU_TABLE(type, name, n) static const type name[n]
 
 struct simt_kernel {

@@ -19,6 +19,7 @@
 #define GPU_PRIVATE
 #define GPU_ARGS const
 #define GPU_FN static __device__ __forceinline__
+#define GPU_FAR static __device__ __attribute__((noinline))
 #define GPU_TABLE(type, name, n) static __device__ const type name[n]
 #define GPU_SHARED(type, name, n) __shared__ type name[n]
 #define GPU_KERNEL(name, threads, args_type, p)                                                    \

@@ -46,7 +46,7 @@ GPU_KERNEL(kernel_convert_exact, 256, gpu_args, p) {
     gpu_exact value;
     if (gpu_block_elements(x.type) > 1)
         value = gpu_exact_of_bits(
-            gpu_bits(gpu_element(x, gpu_row(x, from.y, from.z, from.w), from.x)), 23, 8);
+            gpu_bits(gpu_element_far(x, gpu_row(x, from.y, from.z, from.w), from.x)), 23, 8);
     else
         value = gpu_exact_load(x.type, gpu_address(x, from));
     gpu_exact_store(y.type, gpu_address(y, gpu_element_at(y, i)), value);
@@ -135,8 +135,9 @@ GPU_FN void read_of_row(GPU_ARGS gpu_operand &x, gpu_at at, u32 n, GPU_PRIVATE f
 GPU_FN void read_in_order(GPU_ARGS gpu_operand &x, u64 first, u32 n, GPU_PRIVATE float *values) {
     for (u32 i = 0; i < n; ++i) {
         const gpu_at from = gpu_element_at(x, first + i);
-        values[i] = x.type == TYPE_F64 ? gpu_load_any(x.type, gpu_address(x, from))
-                                       : gpu_element(x, gpu_row(x, from.y, from.z, from.w), from.x);
+        values[i] = x.type == TYPE_F64
+                        ? gpu_load_any(x.type, gpu_address(x, from))
+                        : gpu_element_far(x, gpu_row(x, from.y, from.z, from.w), from.x);
     }
 }
 

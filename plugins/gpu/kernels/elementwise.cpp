@@ -96,7 +96,7 @@ GPU_KERNEL(kernel_binary, 256, gpu_args, p) {
 // a of a type with blocks plus b, which is repeated: to floats, a thread per element, or to blocks,
 // a thread per block.
 GPU_FN float coded_sum(GPU_ARGS gpu_operand &a, GPU_ARGS gpu_operand &b, gpu_at at) {
-    return gpu_element(a, gpu_row(a, at.y, at.z, at.w), at.x) +
+    return gpu_element_far(a, gpu_row(a, at.y, at.z, at.w), at.x) +
            gpu_load(b.type, gpu_address_repeated(b, at));
 }
 GPU_FN void coded_sums(GPU_ARGS gpu_operand &a, GPU_ARGS gpu_operand &b, gpu_at at, u32 n,

@@ -103,7 +103,7 @@ GPU_FN void gpu_encode_nibbles(int type, GPU_PRIVATE float *x, GPU_GLOBAL u8 *b)
         qs[(i32)i - 4] = (u8)(bits >> (8 * i));
 }
 
-GPU_FN void gpu_encode_block(int type, GPU_PRIVATE float *x, GPU_GLOBAL u8 *b) {
+GPU_FAR void gpu_encode_block(int type, GPU_PRIVATE float *x, GPU_GLOBAL u8 *b) {
     if (type == TYPE_Q8_0 || type == TYPE_Q8_1)
         gpu_encode_q8(type, x, b);
     else if (type == TYPE_MXFP4)

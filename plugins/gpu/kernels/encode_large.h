@@ -248,7 +248,7 @@ GPU_FN void gpu_encode_nvfp4(GPU_PRIVATE const float *x, GPU_GLOBAL u8 *b) {
     }
 }
 
-GPU_FN void gpu_encode_large_block(int type, GPU_PRIVATE const float *x, GPU_GLOBAL u8 *b) {
+GPU_FAR void gpu_encode_large_block(int type, GPU_PRIVATE const float *x, GPU_GLOBAL u8 *b) {
     u8 q[LARGE_BLOCK];
     switch (type) {
     case TYPE_Q2_K: gpu_encode_q2_K(x, q, b); break;

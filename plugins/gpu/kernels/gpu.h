@@ -23,6 +23,7 @@ typedef gpu_number i64;
 //                                   a kernel of up to `threads` threads; p: its arguments, by value; g: which thread
 //                                   this is
 //   GPU_FN                          before every other function
+//   GPU_FAR                         before one that is called and not inlined: large, for kernels that need not be fast
 //   GPU_TABLE(type, name, n)        a constant array: GPU_TABLE(u8, powers, 5) = {...};
 //   GPU_SHARED(type, name, n)       an array in shared memory, at the top of a kernel; not initialised
 //   GPU_GLOBAL, GPU_LOCAL, GPU_PRIVATE, GPU_ARGS

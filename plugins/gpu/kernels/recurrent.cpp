@@ -334,7 +334,7 @@ GPU_KERNEL(kernel_indexer, 256, gpu_args, p) {
     GPU_GLOBAL const u8 *key = gpu_row(k, 0, at.x, at.w);
     GPU_LOCAL float *held = keys + gpu_tid(g) / 32 * INDEXER_HELD;
     for (u64 j = lane; j < n && j < INDEXER_HELD; j += 32)
-        held[j] = gpu_element(k, key, j);
+        held[j] = gpu_element_far(k, key, j);
     GPU_GLOBAL const u8 *from = gpu_row(mask, at.y, 0, at.w % (u64)mask.ne[3]),
                         *by = gpu_row(weights, at.y, 0, at.w);
     float sum = gpu_load(mask.type, from + (i64)at.x * mask.nb[0]);
@@ -342,7 +342,7 @@ GPU_KERNEL(kernel_indexer, 256, gpu_args, p) {
         GPU_GLOBAL const u8 *query = gpu_row(q, head, at.y, at.w);
         float dot = 0.0f;
         for (u64 j = lane; j < n; j += 32)
-            dot = gpu_fma(j < INDEXER_HELD ? held[j] : gpu_element(k, key, j),
+            dot = gpu_fma(j < INDEXER_HELD ? held[j] : gpu_element_far(k, key, j),
                           float_of(query, 4, j), dot);
         for (int shift = 16; shift > 0; shift >>= 1)
             dot += gpu_shfl_xor(dot, shift);

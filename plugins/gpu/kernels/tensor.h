@@ -63,6 +63,14 @@ GPU_FN float gpu_element(GPU_ARGS gpu_operand &t, GPU_GLOBAL const u8 *row, u64 
     if (gpu_block_elements(t.type) > 1) return gpu_decode(t.type, row, (u32)i);
     return gpu_load(t.type, row + (i64)i * t.nb[0]);
 }
+// The same of a type with blocks, by a call.
+GPU_FAR float gpu_coded_element(int type, GPU_GLOBAL const u8 *row, u64 i) {
+    return gpu_decode(type, row, (u32)i);
+}
+GPU_FN float gpu_element_far(GPU_ARGS gpu_operand &t, GPU_GLOBAL const u8 *row, u64 i) {
+    if (gpu_block_elements(t.type) > 1) return gpu_coded_element(t.type, row, i);
+    return gpu_load(t.type, row + (i64)i * t.nb[0]);
+}
 GPU_FN float gpu_param(GPU_ARGS gpu_args &p, int i) {
     return gpu_float((u32)p.params[i]);
 }

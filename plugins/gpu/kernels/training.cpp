@@ -169,7 +169,7 @@ GPU_KERNEL(kernel_get_rows_back, 256, gpu_args, p) {
     for (u64 r = 0; r < (u64)ids.ne[0]; ++r) {
         const gpu_at id_at = {r, 0, 0, 0};
         if (*(GPU_GLOBAL const i32 *)gpu_address(ids, id_at) == (i32)to.y)
-            sum += gpu_element(grad, gpu_row(grad, r, 0, 0), to.x);
+            sum += gpu_element_far(grad, gpu_row(grad, r, 0, 0), to.x);
     }
     *(GPU_GLOBAL float *)gpu_address(y, to) = sum;
 }

@@ -18,6 +18,7 @@
 #define GPU_PRIVATE thread
 #define GPU_ARGS constant const
 #define GPU_FN static inline
+#define GPU_FAR static __attribute__((noinline))
 #define GPU_TABLE(type, name, n) constant const type name[n]
 #define GPU_SHARED(type, name, n) METAL_SHARED threadgroup type name[n]
 
