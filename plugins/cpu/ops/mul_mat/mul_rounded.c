@@ -202,49 +202,36 @@ CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
     default: return false;
     }
 }
-
-// Products of a tile by that way. Short blocks are prefetched every other time, as two of them
-// share a cache line.
-CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns) {
-    struct quarter_sums sums[COLUMNS] = {0};
-    for (int64_t i = 0; i < t->k / f.size; ++i) {
-        const char *blocks[ROWS];
-        CPU_UNROLLED
-        for (int r = 0; r < ROWS; ++r)
-            blocks[r] = t->a[r] + i * f.bytes;
-        if (2 * f.bytes > LINE || i % 2 == 0) prefetch_next(f, t, blocks);
-        add_quarters(f, sums, blocks, t->x, i * f.size, columns);
-    }
-    CPU_UNROLLED
-    for (int c = 0; c < columns; ++c)
-        close_quarters(f, &sums[c], t->y[c]);
-}
 #elif defined(__AVX2__)
 // The same ways at this level, a vector per row.
 CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
     return type != GGML_TYPE_NVFP4;
-}
-
-CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns) {
-    struct line_sums sums[COLUMNS] = {0};
-    for (int64_t i = 0; i < t->k / f.size; ++i) {
-        const char *blocks[ROWS];
-        CPU_UNROLLED
-        for (int r = 0; r < ROWS; ++r)
-            blocks[r] = t->a[r] + i * f.bytes;
-        if (2 * f.bytes > LINE || i % 2 == 0) prefetch_next(f, t, blocks);
-        add_lines(f, sums, blocks, t->x, i * f.size, columns);
-    }
-    CPU_UNROLLED
-    for (int c = 0; c < columns; ++c)
-        close_lines(f, &sums[c], t->y[c]);
 }
 #else
 CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
     (void)type;
     return false;
 }
+#endif
 
+#if defined(__AVX2__)
+// Products of a tile by that way. Short blocks are prefetched every other time, as two of them
+// share a cache line.
+CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns) {
+    struct lane_sums sums[COLUMNS] = {0};
+    for (int64_t i = 0; i < t->k / f.size; ++i) {
+        const char *blocks[ROWS];
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r)
+            blocks[r] = t->a[r] + i * f.bytes;
+        if (2 * f.bytes > LINE || i % 2 == 0) prefetch_next(f, t, blocks);
+        add_lanes(f, sums, blocks, t->x, i * f.size, columns);
+    }
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c)
+        close_lanes(f, &sums[c], t->y[c]);
+}
+#else
 CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns) {
     (void)f, (void)t, (void)columns;
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Blocks of four rows, multiplied out of registers: a vector holds 32 numbers of one row, as bytes
 // without sign where a type has less than eight bits. What is added to make them so, like an
-// offset, is due to a column's sums. Needs AVX2.
+// offset, is due to a column's sums. For levels with AVX2 and no
+// AVX-512, where rounded_rows.h is better.
 #ifndef CPU_ROUNDED_LINES_H
 #define CPU_ROUNDED_LINES_H
 
 #include "ops/mul_mat/rounded.h"
 #include "types/blocks.h"
 
-#if defined(__AVX2__)
+#if defined(__AVX2__) && !defined(__AVX512BW__)
 
 enum { LINES = 4, LINE_GROUPS = QK_K / ROUNDED_GROUP };
 
 // Of one column, by row. Lanes of `offsets` are groups; short blocks have them in `short_offsets`,
 // whose lanes are rows.
-struct line_sums {
+struct lane_sums {
     __m256 products[LINES];
     __m256 offsets[LINES];
     quad short_offsets;
@@ -92,7 +93,7 @@ CPU_INLINE quad line_factors(const struct block_format f, const char *const *blo
 }
 
 // Adds a block of 32 elements of four rows times each column.
-CPU_INLINE void add_lines_32(const struct block_format f, struct line_sums *sums,
+CPU_INLINE void add_lines_32(const struct block_format f, struct lane_sums *sums,
                              const char *const *blocks, const struct rounded *x, int64_t first,
                              const int columns) {
     const quad scales = line_factors(f, blocks, f.scale_at);
@@ -151,89 +152,33 @@ CPU_INLINE vb line_numbers_256(const enum ggml_type type, const char *block, con
 CPU_INLINE void open_line_scales(const enum ggml_type type, const char *block, struct opened *o) {
     const void *b = block;
     switch (type) {
-    case GGML_TYPE_Q2_K: open_q2_K_scales(b, o); break;
-    case GGML_TYPE_Q3_K: {
-        int8_t scales[MAX_GROUPS];
-        open_q3_K_scales(((const block_q3_K *)b)->scales, scales);
-        scale_groups(o->scales, scales, MAX_GROUPS);
-        break;
-    }
     case GGML_TYPE_Q4_K: open_k4_scales(((const block_q4_K *)b)->scales, o); break;
     case GGML_TYPE_Q5_K: open_k4_scales(((const block_q5_K *)b)->scales, o); break;
-    case GGML_TYPE_Q6_K:
-        scale_groups(o->scales, ((const block_q6_K *)b)->scales, MAX_GROUPS);
-        break;
     case GGML_TYPE_TQ2_0: fill_scales(o, LINE_GROUPS); break;
     default: open_iq4_xs_scales(b, o); break;
     }
 }
 
-// Factors of a row's block times those of a column: one for each group of 32, or two for the halves
-// of it, each in four lanes.
-struct line_scales {
-    float groups[LINE_GROUPS];
-    float halves[2][LINE_GROUPS]; // i and i + 4: groups 2 i and 2 i + 1 of 16, by half of the block
-};
-
-// Which is right for the type is known when compiling.
-CPU_INLINE void scale_line(const struct block_format f, const struct opened *o,
-                           const struct rounded *x, int64_t first, struct line_scales *out) {
-    const __m256 of_column = _mm256_loadu_ps(x->scales + first / ROUNDED_GROUP);
-    if (f.group == ROUNDED_GROUP) {
-        _mm256_storeu_ps(out->groups, _mm256_loadu_ps(o->scales) * of_column);
-        CPU_IN_MEMORY(out->groups);
-        return;
-    }
-    const __m256i apart = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
-    const __m256 twice_low = _mm256_permute2f128_ps(of_column, of_column, 0x00);
-    const __m256 twice_high = _mm256_permute2f128_ps(of_column, of_column, 0x11);
-    const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(o->scales), apart);
-    const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(o->scales + LINE_GROUPS), apart);
-    _mm256_storeu_ps(out->halves[0], low * twice_low);
-    _mm256_storeu_ps(out->halves[1], high * twice_high);
-    CPU_IN_MEMORY(out->halves);
-}
-
-// Factors of group g of 32, by lane.
-CPU_INLINE __m256 line_scale(const struct block_format f, const struct line_scales *scales,
-                             const int g) {
-    if (f.group == ROUNDED_GROUP) return _mm256_set1_ps(scales->groups[g]);
-    const __m256 half = _mm256_loadu_ps(scales->halves[g / 4]);
-    switch (g % 4) {
-    case 0: return _mm256_permute_ps(half, 0x00);
-    case 1: return _mm256_permute_ps(half, 0x55);
-    case 2: return _mm256_permute_ps(half, 0xAA);
-    default: return _mm256_permute_ps(half, 0xFF);
-    }
-}
-
-// Adds what scales or offsets of a block contribute with the sums of a column.
-CPU_INLINE __m256 add_line_offsets(const struct block_format f, __m256 sum, struct opened *o,
-                                   const struct rounded *x, int64_t first) {
-    const float *from = f.offset_at >= 0 ? offsets(f, o) : o->scales;
-    if (f.group == ROUNDED_GROUP)
-        return sum + _mm256_loadu_ps(from) * _mm256_loadu_ps(x->sums32 + first / 32);
-    const float *sums = x->sums + first / 16;
-    sum += _mm256_loadu_ps(from) * _mm256_loadu_ps(sums);
-    return sum + _mm256_loadu_ps(from + LINE_GROUPS) * _mm256_loadu_ps(sums + LINE_GROUPS);
-}
-
-// Adds a block of 256 elements of four rows times each column. Groups of the rows take turns: those
-// of one row wait for each other's sum.
-CPU_INLINE void add_lines_256(const struct block_format f, struct line_sums *sums,
-                              const char *const *blocks, const struct rounded *x, int64_t first,
-                              const int columns) {
+// Adds a block of 256 elements of four rows times each column, whose groups of 32 have scales as
+// floats. Groups of the rows take turns: those of one row wait for each other's sum.
+CPU_INLINE void add_lines_of_32(const struct block_format f, struct lane_sums *sums,
+                                const char *const *blocks, const struct rounded *x, int64_t first,
+                                const int columns) {
     struct opened o[LINES];
-    struct line_scales scales[LINES][ROUNDED_COLUMNS];
+    float scales[LINES][ROUNDED_COLUMNS][LINE_GROUPS];
     open_factors(f, blocks, LINES, o);
     CPU_UNROLLED
     for (int r = 0; r < LINES; ++r) {
         open_line_scales(f.type, blocks[r], &o[r]);
+        const float *offset = f.offset_at >= 0 ? offsets(f, &o[r]) : o[r].scales;
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
-            scale_line(f, &o[r], &x[c], first, &scales[r][c]);
+            const __m256 of_column = _mm256_loadu_ps(x[c].scales + first / ROUNDED_GROUP);
+            _mm256_storeu_ps(scales[r][c], _mm256_loadu_ps(o[r].scales) * of_column);
+            CPU_IN_MEMORY(scales[r][c]);
             if (line_sign(f) != 0)
-                sums[c].offsets[r] = add_line_offsets(f, sums[c].offsets[r], &o[r], &x[c], first);
+                sums[c].offsets[r] +=
+                    _mm256_loadu_ps(offset) * _mm256_loadu_ps(x[c].sums32 + first / ROUNDED_GROUP);
         }
     }
     CPU_UNROLLED
@@ -244,23 +189,107 @@ CPU_INLINE void add_lines_256(const struct block_format f, struct line_sums *sum
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c)
                 sums[c].products[r] += dot_line(f.type, w, x[c].numbers + first + 32 * g) *
-                                       line_scale(f, &scales[r][c], g);
+                                       _mm256_set1_ps(scales[r][c][g]);
         }
     }
 }
 
+// The 16 scales of a block, whole numbers that one factor belongs to.
+CPU_INLINE __m128i whole_scales(const enum ggml_type type, const char *block) {
+    const void *b = block;
+    int8_t scales[MAX_GROUPS];
+    switch (type) {
+    case GGML_TYPE_Q2_K: return (__m128i)(v16b_load(((const block_q2_K *)b)->scales) & 15);
+    case GGML_TYPE_Q3_K:
+        open_q3_K_scales(((const block_q3_K *)b)->scales, scales);
+        return (__m128i)v16b_load(scales);
+    default: return (__m128i)v16b_load(((const block_q6_K *)b)->scales);
+    }
+}
+
+// Sum over groups of 16 of whole numbers times the sums of a column, by lane.
+CPU_INLINE __m256 dot_sums(__m128i numbers, const float *sums) {
+    const __m256 low = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(numbers));
+    const __m256 high = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(numbers, 8)));
+    return low * _mm256_loadu_ps(sums) + high * _mm256_loadu_ps(sums + 8);
+}
+
+// Products of 16 bits with the scales of groups 2 g and 2 g + 1, of which `scales` has the even
+// ones in its lower half.
+CPU_INLINE __m256 scale_halves(__m256i pairs, __m256i scales, const int g) {
+    const __m256i of_group = _mm256_set1_epi16((int16_t)((2 * g + 1) << 8 | 2 * g));
+    return _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, _mm256_shuffle_epi8(scales, of_group)));
+}
+
+// Opens the scales of four blocks for the function below, and adds what offsets contribute.
+CPU_INLINE void open_lines_of_16(const struct block_format f, struct lane_sums *sums,
+                                 const char *const *blocks, const struct rounded *x, int64_t first,
+                                 const int columns, const float *factors, __m256i *scales) {
+    const __m128i even_first = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+    float minima[LINES] = {0};
+    if (f.offset_at >= 0) quad_store(minima, -line_factors(f, blocks, f.offset_at));
+    CPU_UNROLLED
+    for (int r = 0; r < LINES; ++r) {
+        const __m128i all = whole_scales(f.type, blocks[r]);
+        scales[r] = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(all, even_first));
+        const void *b = blocks[r];
+        const __m128i of_sums =
+            f.offset_at >= 0 ? (__m128i)(v16b_load(((const block_q2_K *)b)->scales) >> 4) : all;
+        const float factor = f.offset_at >= 0 ? minima[r] : factors[r];
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c)
+            sums[c].offsets[r] += dot_sums(of_sums, x[c].sums + first / 16) * factor;
+    }
+}
+
+// The same for types with groups of 16, whose scales are multiplied with as whole numbers: the
+// row's factor comes last.
+CPU_INLINE void add_lines_of_16(const struct block_format f, struct lane_sums *sums,
+                                const char *const *blocks, const struct rounded *x, int64_t first,
+                                const int columns) {
+    __m256i scales[LINES];
+    __m256 parts[ROUNDED_COLUMNS][LINES];
+    float factors[LINES];
+    quad_store(factors, line_factors(f, blocks, f.scale_at));
+    open_lines_of_16(f, sums, blocks, x, first, columns, factors, scales);
+    CPU_UNROLLED
+    for (int g = 0; g < LINE_GROUPS; ++g) {
+        CPU_UNROLLED
+        for (int r = 0; r < LINES; ++r) {
+            const __m256i w = (__m256i)line_numbers_256(f.type, blocks[r], g);
+            CPU_UNROLLED
+            for (int c = 0; c < columns; ++c) {
+                const void *numbers = x[c].numbers + first + 32 * g;
+                const __m256i pairs =
+                    _mm256_maddubs_epi16(w, _mm256_loadu_si256((const __m256i *)numbers));
+                const __m256 scale = _mm256_set1_ps(x[c].scales[first / ROUNDED_GROUP + g]);
+                if (g == 0) parts[c][r] = _mm256_setzero_ps();
+                parts[c][r] += scale_halves(pairs, scales[r], g) * scale;
+            }
+        }
+    }
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        CPU_UNROLLED
+        for (int r = 0; r < LINES; ++r)
+            sums[c].products[r] += parts[c][r] * factors[r];
+    }
+}
+
 // Chooses the way by the type, which is known when compiling.
-CPU_INLINE void add_lines(const struct block_format f, struct line_sums *sums,
+CPU_INLINE void add_lanes(const struct block_format f, struct lane_sums *sums,
                           const char *const *blocks, const struct rounded *x, int64_t first,
                           const int columns) {
     if (f.size == ROUNDED_GROUP)
         add_lines_32(f, sums, blocks, x, first, columns);
+    else if (f.group == ROUNDED_GROUP)
+        add_lines_of_32(f, sums, blocks, x, first, columns);
     else
-        add_lines_256(f, sums, blocks, x, first, columns);
+        add_lines_of_16(f, sums, blocks, x, first, columns);
 }
 
 // Adds up lanes and offsets: the four results of a column.
-CPU_INLINE void close_lines(const struct block_format f, const struct line_sums *sums, float *y) {
+CPU_INLINE void close_lanes(const struct block_format f, const struct lane_sums *sums, float *y) {
     quad result = vf_sum_each((const vf *)sums->products);
     if (line_sign(f) != 0) {
         const quad more =

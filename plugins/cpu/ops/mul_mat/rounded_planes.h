@@ -118,7 +118,7 @@ CPU_INLINE __m512 pair_sums(const struct plane_row *w, const struct plane_column
 }
 
 // sums[c].rows[r] += products of the rows' blocks with elements `first` and up of each column.
-CPU_INLINE void add_planes(const struct block_format f, struct quarter_sums *sums,
+CPU_INLINE void add_planes(const struct block_format f, struct lane_sums *sums,
                            const char *const *blocks, const struct rounded *x, int64_t first,
                            const int columns) {
     struct plane_column column[ROUNDED_COLUMNS];

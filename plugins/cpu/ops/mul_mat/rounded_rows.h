@@ -14,7 +14,7 @@ enum { QUARTERS = 4 };
 
 // Of one column: four lanes per row, and whole vectors by row, which have what is due to offsets,
 // by group, or all where rows aren't in quarters.
-struct quarter_sums {
+struct lane_sums {
     __m512 products;
     __m512 biases; // scale * sum of the column, for numbers with a bias, once in quarter_share()
     __m512 rows[QUARTERS];
@@ -193,7 +193,7 @@ CPU_INLINE __m512 quarters_scales_mxfp4(const char *const *blocks) {
 
 // Adds a block of 32 elements of four rows times each column. What bias and offset add is
 // proportional to the column's sum and collected apart.
-CPU_INLINE void add_quarters_32(const struct block_format f, struct quarter_sums *sums,
+CPU_INLINE void add_quarters_32(const struct block_format f, struct lane_sums *sums,
                                 const char *const *blocks, const struct rounded *x, int64_t first,
                                 const int columns) {
     const __m512 scales = f.type == GGML_TYPE_MXFP4 ? quarters_scales_mxfp4(blocks)
@@ -229,7 +229,7 @@ CPU_INLINE __m512 quarters_scales_nvfp4(__m128i codes, const int half) {
 }
 
 // Eight bytes have a group, the low halves first: what lies in a row's 16 is of two groups.
-CPU_INLINE void add_quarters_nvfp4(struct quarter_sums *sums, const char *const *blocks,
+CPU_INLINE void add_quarters_nvfp4(struct lane_sums *sums, const char *const *blocks,
                                    const struct rounded *x, int64_t first, const int columns) {
     const __m512i nibble = _mm512_set1_epi8(15);
     int32_t d[QUARTERS];
@@ -333,7 +333,7 @@ CPU_INLINE __m512 quarter_column_sums(const struct block_format f, const struct 
 }
 
 // Adds group g of a block of 256 elements; its scales lie in one vector of the table.
-CPU_INLINE void add_quarters_group(const struct block_format f, struct quarter_sums *sums,
+CPU_INLINE void add_quarters_group(const struct block_format f, struct lane_sums *sums,
                                    const char *const *blocks, const __m512 *table, const int g,
                                    const struct rounded *x, int64_t first, const int columns) {
     const int parts = f.group / 16;
@@ -356,7 +356,7 @@ CPU_INLINE void add_quarters_group(const struct block_format f, struct quarter_s
 
 // Adds a block of 256 elements of four rows: offsets first, times sums of the column's groups,
 // then group by group.
-CPU_INLINE void add_quarters_256(const struct block_format f, struct quarter_sums *sums,
+CPU_INLINE void add_quarters_256(const struct block_format f, struct lane_sums *sums,
                                  const char *const *blocks, const struct rounded *x, int64_t first,
                                  const int columns) {
     __m512 rows[QUARTERS], table[4];
@@ -378,7 +378,7 @@ CPU_INLINE void add_quarters_256(const struct block_format f, struct quarter_sum
 }
 
 // One scale for all groups.
-CPU_INLINE void add_quarters_tq2_0(struct quarter_sums *sums, const char *const *blocks,
+CPU_INLINE void add_quarters_tq2_0(struct lane_sums *sums, const char *const *blocks,
                                    const struct rounded *x, int64_t first, const int columns) {
     const __m512 scales = quarters_halves(blocks, offsetof(block_tq2_0, d));
     __m512 dots[ROUNDED_COLUMNS];
@@ -418,9 +418,9 @@ CPU_INLINE void add_quarters_tq2_0(struct quarter_sums *sums, const char *const 
 #include "ops/mul_mat/rounded_planes.h"
 
 // Chooses the way by the type, which is known when compiling.
-CPU_INLINE void add_quarters(const struct block_format f, struct quarter_sums *sums,
-                             const char *const *blocks, const struct rounded *x, int64_t first,
-                             const int columns) {
+CPU_INLINE void add_lanes(const struct block_format f, struct lane_sums *sums,
+                          const char *const *blocks, const struct rounded *x, int64_t first,
+                          const int columns) {
     if (f.type == GGML_TYPE_NVFP4)
         add_quarters_nvfp4(sums, blocks, x, first, columns);
     else if (f.type == GGML_TYPE_TQ2_0)
@@ -434,8 +434,7 @@ CPU_INLINE void add_quarters(const struct block_format f, struct quarter_sums *s
 }
 
 // Adds up lanes, biases and offsets: the four results of a column.
-CPU_INLINE void close_quarters(const struct block_format f, const struct quarter_sums *sums,
-                               float *y) {
+CPU_INLINE void close_lanes(const struct block_format f, const struct lane_sums *sums, float *y) {
     if (lies_in_planes(f.type)) {
         quad_store(y, vf_sum_each((const vf *)sums->rows));
         return;
