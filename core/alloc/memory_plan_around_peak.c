@@ -6,7 +6,6 @@
 // try. It suits graphs with one large peak, or many equal ones: transformers and U-Nets.
 #include "alloc/free_list.h"
 #include "alloc/memory_timeline.h"
-#include "base/mem.h"
 
 struct around_peak {
     struct memory_block *blocks;
@@ -15,42 +14,19 @@ struct around_peak {
     size_t needed; // is used
 };
 
-static bool begins_earlier(const struct memory_block *a, const struct memory_block *b) {
-    return a->first != b->first ? a->first < b->first : a->last > b->last;
-}
-
-// Copies what lives after an event; `chunk` becomes the number of the block. Offsets mean nothing
-// yet: they mark what has begun and not ended. Returns how many there are.
-static int32_t collect_live(const struct around_peak *plan, int32_t peak,
-                            struct memory_block *stack) {
+// Stacks what lives after an event, in the order in which it begins. Offsets first only mark what
+// has begun and not ended.
+static void stack_up(const struct around_peak *plan, int32_t peak) {
     const int32_t *events = plan->timeline->events;
-    int32_t n = 0;
+    size_t end = 0;
     for (int32_t i = 0; i <= peak; ++i) {
         plan->blocks[events[i] < 0 ? ~events[i] : events[i]].offset = events[i] >= 0;
     }
     for (int32_t i = 0; i <= peak; ++i) {
         if (events[i] < 0 || plan->blocks[events[i]].offset == 0) continue;
-        stack[n] = plan->blocks[events[i]];
-        stack[n++].chunk = events[i];
+        plan->blocks[events[i]].offset = end;
+        end += plan->blocks[events[i]].size;
     }
-    return n;
-}
-
-// Stacks what lives at the peak; false when memory runs out.
-static bool stack_up(const struct around_peak *plan, int32_t peak) {
-    const size_t most = (size_t)plan->timeline->n_events / 2 + 1;
-    struct memory_block *stack = ggml_mem_alloc(most * sizeof(stack[0]));
-    const int32_t n = stack ? collect_live(plan, peak, stack) : 0;
-    int32_t *order = stack ? memory_blocks_sorted(stack, n, begins_earlier) : NULL;
-    size_t offset = 0;
-    for (int32_t i = 0; order && i < n; ++i) {
-        plan->blocks[stack[order[i]].chunk].offset = offset;
-        offset += stack[order[i]].size;
-    }
-    const bool done = order != NULL;
-    ggml_mem_free(order);
-    ggml_mem_free(stack);
-    return done;
 }
 
 // From an event to the end, step 1, or to the beginning, step -1, where ends begin and beginnings
@@ -81,7 +57,8 @@ size_t memory_plan_around_peak(struct memory_block *blocks, const struct memory_
     const int32_t peak = timeline->last_peak;
     const bool back_first = peak > timeline->n_events / 2;
     if (timeline->n_events == 0) return 0;
-    if (timeline->most > good_enough || !stack_up(&plan, peak)) return SIZE_MAX;
+    if (timeline->most > good_enough) return SIZE_MAX;
+    stack_up(&plan, peak);
     const bool found = (!back_first || sweep_from(&plan, peak, -1)) &&
                        sweep_from(&plan, peak + 1, 1) &&
                        (back_first || sweep_from(&plan, peak, -1));

@@ -87,8 +87,11 @@ static bool sort_by_merging(const struct memory_block *blocks, int32_t n,
 }
 
 // A running sum over the events; its maximum is the lower bound of any plan.
-static void find_peaks(const struct memory_block *blocks, struct memory_timeline *timeline) {
+void memory_timeline_find_peaks(const struct memory_block *blocks,
+                                struct memory_timeline *timeline) {
     size_t live = 0;
+    timeline->most = 0;
+    timeline->first_peak = timeline->last_peak = -1;
     for (int32_t i = 0; i < timeline->n_events; ++i) {
         const int32_t event = timeline->events[i];
         if (event < 0) {
@@ -109,7 +112,7 @@ static void find_peaks(const struct memory_block *blocks, struct memory_timeline
 
 bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
                           struct memory_timeline *out_timeline) {
-    *out_timeline = (struct memory_timeline){.first_peak = -1, .last_peak = -1};
+    *out_timeline = (struct memory_timeline){0};
     out_timeline->events = ggml_mem_alloc((2 * (size_t)n + 1) * sizeof(out_timeline->events[0]));
     bool good = out_timeline->events != NULL;
     if (good && n > 0) {
@@ -122,7 +125,7 @@ bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
         memory_timeline_free(out_timeline);
         return false;
     }
-    find_peaks(blocks, out_timeline);
+    memory_timeline_find_peaks(blocks, out_timeline);
     return true;
 }
 

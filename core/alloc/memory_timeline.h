@@ -20,15 +20,18 @@ struct memory_timeline {
 bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
                           struct memory_timeline *out_timeline);
 void memory_timeline_free(struct memory_timeline *timeline);
+// Finds the most that lives and its peaks anew, for events that are some of a timeline's.
+void memory_timeline_find_peaks(const struct memory_block *blocks,
+                                struct memory_timeline *timeline);
 
 // Plans around the last peak: what lives there is stacked without a gap, and the times after and
 // before it, which don't meet, are planned away from it. Returns the bytes that are needed;
-// SIZE_MAX when that is more than good_enough, at most SIZE_MAX / 2, or memory ran out: then
-// offsets mean nothing. [any-thread]
+// SIZE_MAX when that is more than good_enough, at most SIZE_MAX / 2: then offsets mean nothing.
+// The events may be some of a timeline's, of which their blocks alone are placed. [any-thread]
 size_t memory_plan_around_peak(struct memory_block *blocks, const struct memory_timeline *timeline,
                                size_t good_enough);
 
-// Cuts the time where little lives and plans the parts, each on its own, above what lives across
+// Cuts the time where little lives and plans the windows, each on its own, above what lives across
 // the cuts. Returns the bytes that are needed, SIZE_MAX when that is more than good_enough, at
 // most SIZE_MAX / 2, or memory ran out; then offsets mean nothing. [any-thread]
 size_t memory_plan_windowed(struct memory_block *blocks, int32_t n,

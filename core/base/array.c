@@ -10,8 +10,7 @@
 // Elements are counted by int32_t; the room below INT32_MAX lets callers add to counts.
 enum { MOST_ELEMENTS = INT32_MAX / 4, FEWEST_ELEMENTS = 16 };
 
-bool array_grow(void *array, int32_t *capacity, int64_t needed, size_t element) {
-    if (needed <= *capacity) return true;
+bool array_grow_slow(void *array, int32_t *capacity, int64_t needed, size_t element) {
     int64_t wanted = *capacity > 0 ? 2 * (int64_t)*capacity : FEWEST_ELEMENTS;
     if (wanted < needed) wanted = needed;
     void *memory; // a copy, as the pointer's own type is not known here

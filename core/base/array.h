@@ -11,6 +11,11 @@
 // Makes the array that `array`, a pointer to the pointer, refers to hold at least `needed` elements
 // of `element` bytes. The capacity doubles, which makes appending n elements O(n). false after the
 // error was set: the array is then as it was. [any-thread]
-bool array_grow(void *array, int32_t *capacity, int64_t needed, size_t element);
+bool array_grow_slow(void *array, int32_t *capacity, int64_t needed, size_t element);
+
+// Inline, as loops that append ask for every element and hardly ever grow.
+static inline bool array_grow(void *array, int32_t *capacity, int64_t needed, size_t element) {
+    return needed <= *capacity || array_grow_slow(array, capacity, needed, element);
+}
 
 #endif
