@@ -86,7 +86,7 @@ static inline int32_t add_one(struct planner *planner, struct ggml_tensor *tenso
         .traits = plan_traits(tensor),
     };
     tensor_index_add(index, list_of(plan), tensor, entry);
-    planner->scratch->ranges[entry] = (struct live_range){.pool = -1, .from = NONE};
+    planner->scratch->ranges[entry] = (struct live_range){.pool = -1, .from = NONE, .root = entry};
     return entry;
 }
 
@@ -96,7 +96,7 @@ static int32_t add(struct planner *planner, struct ggml_tensor *tensor) {
     if (entry < 0 || !tensor->view_src || planner->plan->entries[entry].root != entry) return entry;
     const int32_t root = add_one(planner, tensor_root(tensor));
     if (root < 0) return NONE;
-    planner->plan->entries[entry].root = root;
+    planner->plan->entries[entry].root = planner->scratch->ranges[entry].root = root;
     return entry;
 }
 
@@ -280,9 +280,6 @@ static void find_ranges(const struct planner *planner) {
         .entries = scratch->node_entries,
         .first_edge = scratch->first_edge,
         .edges = scratch->edges,
-        .owners = planner->plan->entries,
-        .owner_stride = sizeof(planner->plan->entries[0]),
-        .owner_offset = offsetof(struct plan_entry, root),
         .ranges = scratch->ranges,
         .last = scratch->last,
         .inplace_steps = scratch->inplace_steps,

@@ -14,22 +14,16 @@ static inline int32_t entry_of(const struct liveness *liveness, int32_t node) {
     return liveness->entries ? liveness->entries[node] : node;
 }
 
-// Root of an entry, from the structs of the caller: both callers have it there anyway.
-static inline int32_t root_of(const struct liveness *liveness, int32_t entry) {
-    const char *owner = (const char *)liveness->owners +
-                        (size_t)(uint32_t)entry * liveness->owner_stride + liveness->owner_offset;
-    return *(const int32_t *)(const void *)owner;
-}
-
 // --- uses
 
 // Notes what a node uses; returns whether it may take over the memory of a source.
 static inline bool note_sources(const struct liveness *liveness, int32_t node, int32_t step) {
     const struct live_edge *edges = liveness->edges;
+    struct live_last *last = liveness->last;
     const int32_t end = liveness->first_edge[node + 1];
     bool may_take = false;
     for (int32_t e = liveness->first_edge[node]; e < end; ++e) {
-        liveness->last[edges[e].entry] = (struct live_last){step, e};
+        last[edges[e].entry] = (struct live_last){step, e};
         may_take |= edges[e].same_layout;
     }
     return may_take;
@@ -38,8 +32,9 @@ static inline bool note_sources(const struct liveness *liveness, int32_t node, i
 // One step of the scan. An entry that lives from before the step takes nothing over then, and is
 // written even if all who read it come before.
 static inline void note_node(struct liveness *liveness, int32_t node, int32_t step) {
-    const int32_t entry = entry_of(liveness, node), root = root_of(liveness, entry);
+    const int32_t entry = entry_of(liveness, node);
     const struct live_range *range = &liveness->ranges[entry];
+    const int32_t root = range->root;
     if (root != entry) liveness->last[root] = (struct live_last){step, LIVE_VIEWED};
     const bool may_take = note_sources(liveness, node, step);
     if (root != entry || range->pool < 0) return;
@@ -64,7 +59,7 @@ void liveness_extend(struct liveness *liveness, int32_t entry, int32_t step, int
 }
 
 void liveness_keep(struct liveness *liveness, int32_t entry) {
-    liveness->last[root_of(liveness, entry)] = (struct live_last){LIVE_FOREVER, LIVE_NOT_USED};
+    liveness->last[liveness->ranges[entry].root] = (struct live_last){LIVE_FOREVER, LIVE_NOT_USED};
 }
 
 void liveness_keep_unused(struct liveness *liveness, const int32_t *entries, int32_t n) {

@@ -27,6 +27,7 @@ struct live_range {
     int32_t pool;  // -1: a view, or its memory comes from elsewhere
     int32_t first; // step from which it lives; -1: before all
     int32_t from;  // entry whose memory it takes over, or -1
+    int32_t root;  // entry that owns the memory; itself unless it is a view
 };
 
 // The last step of an entry that is never released.
@@ -52,10 +53,7 @@ struct liveness {
     const int32_t *entries;    // by node; NULL: a node's entry has its number
     const int32_t *first_edge; // by node, and the end
     const struct live_edge *edges;
-    const void *owners;        // structs by entry of a tensor, each with its root: an int32_t ...
-    size_t owner_stride;       // ... of structs that have this size
-    size_t owner_offset;       // ... in each
-    struct live_range *ranges; // by entry; size, pool and first are set, from is -1
+    struct live_range *ranges; // by entry; all is set, from to -1
     struct live_last *last;    // by entry; written
     int32_t *inplace_steps;    // room for n_steps; those whose node may take memory over
     int32_t n_inplace_steps;
@@ -76,12 +74,17 @@ void liveness_keep_unused(struct liveness *liveness, const int32_t *entries, int
 // uses, sizes and pools must be final.
 void liveness_find_takeovers(struct liveness *liveness);
 
-// Whether a node may overwrite a source: its operation allows that, and both have one layout. An
-// offset in the source would be lost, as the result begins where its own memory does.
+// Whether a source lies as the result of an operation on it would. An offset in the source would be
+// lost, as the result begins where its own memory does.
+static inline bool live_same_layout(const struct ggml_tensor *node,
+                                    const struct ggml_tensor *source) {
+    return source->view_offs == 0 && ggml_are_same_layout(node, source);
+}
+
+// Whether a node may overwrite a source: its operation allows that, and both have one layout.
 static inline bool live_can_take_over(const struct ggml_tensor *node,
                                       const struct ggml_tensor *source) {
-    return source->view_offs == 0 && ggml_op_can_inplace(node->op) &&
-           ggml_are_same_layout(node, source);
+    return ggml_op_can_inplace(node->op) && live_same_layout(node, source);
 }
 
 #endif

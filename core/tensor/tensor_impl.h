@@ -31,6 +31,16 @@ static inline struct ggml_tensor *tensor_root(struct ggml_tensor *tensor) {
     return root->view_src ? root->view_src : root;
 }
 
+// Number of sources up to the last; there may be NULL among them. Counted from the end, as most
+// operations have one or two of the ten that there may be. [any-thread]
+static inline int tensor_count_sources(const struct ggml_tensor *tensor) {
+    int n = GGML_MAX_SRC;
+    while (n > 0 && !tensor->src[n - 1]) {
+        --n;
+    }
+    return n;
+}
+
 // Whether extents are whole blocks of the type and the sizes and strides of a packed tensor of them
 // are far from every limit, which is quick to tell. false: one has to look closer. [any-thread]
 static inline bool ggml_shape_is_small(const struct ggml_type_traits *type,

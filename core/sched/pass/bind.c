@@ -62,39 +62,32 @@ static bool bind_view(const struct sched_value *value) {
     return ggml_backend_view_init(value->tensor) == GGML_STATUS_SUCCESS;
 }
 
-// What has memory, or alternates between pipeline copies, belongs to no pool.
-static bool bind_values(const struct binder *binder) {
-    const struct sched_graph *graph = binder->graph;
-    for (int32_t i = 0; i < graph->n_values; ++i) {
-        if (binder->live->ranges[i].pool < 0) continue;
-        if (!bind_entry(binder, i, graph->values[i].tensor)) return false;
+// Values and copies in the order in which liveness lists what needs memory; then the views, which
+// may be of later nodes.
+static bool bind_all(const struct binder *binder, const struct sched_copies *copies) {
+    const struct sched_value *values = binder->graph->values;
+    const int32_t n_values = binder->graph->n_values, *numbers = binder->live->numbers;
+    const int32_t n_numbers = binder->live->n_numbers;
+    for (int32_t k = 0; k < n_numbers; ++k) {
+        const int32_t entry = numbers[k];
+        struct ggml_tensor *tensor =
+            entry < n_values ? values[entry].tensor : sched_copy_tensor(copies, entry - n_values);
+        if (!bind_entry(binder, entry, tensor)) return false;
     }
-    for (int32_t i = 0; i < graph->n_values; ++i) {
-        if (graph->values[i].root != i && !bind_view(&graph->values[i])) return false;
-    }
-    return true;
-}
-
-// With several pipeline copies they live in memory of their own, and nothing is to be done.
-static bool bind_copies(const struct binder *binder, const struct sched_partition *partition,
-                        const struct sched_copies *copies) {
-    const int32_t n = binder->setup->pipeline_depth == 1 ? partition->n_copies : 0;
-    for (int32_t c = 0; c < n; ++c) {
-        const int32_t entry = binder->graph->n_values + c;
-        if (!bind_entry(binder, entry, sched_copy_tensor(copies, c))) return false;
+    for (int32_t i = 0; i < n_values; ++i) {
+        if (values[i].root != i && !bind_view(&values[i])) return false;
     }
     return true;
 }
 
-// Copies first: they are few, and views are never made of them.
+// Pipeline copies are bound already: liveness leaves them out.
 bool sched_bind(const struct sched_setup *setup, const struct sched_graph *graph,
                 const struct sched_liveness *live, const struct sched_plan *plan,
                 const struct sched_partition *partition, const struct sched_copies *copies) {
     struct binder binder = {setup, graph, live, plan, NULL};
     binder.bases = ggml_mem_alloc((size_t)setup->n_pools * sizeof(binder.bases[0]));
     if (binder.bases) reset_buffers(setup);
-    const bool bound = binder.bases && find_bases(&binder) &&
-                       bind_copies(&binder, partition, copies) && bind_values(&binder);
+    const bool bound = binder.bases && find_bases(&binder) && bind_all(&binder, copies);
     ggml_mem_free(binder.bases);
     if (!bound) sched_unbind(graph, partition, copies);
     return bound;

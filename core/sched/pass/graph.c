@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Numbering, in two walks: first all nodes and leafs get their numbers, then what they refer to is
-// looked up by address in a hash table, so that graphs may be in any order. O(nodes + edges).
+// Numbering. Leafs get their numbers first, then one walk over the nodes numbers each and looks up
+// what it refers to by its address in a hash table: as long as the graph is in the order of its
+// uses, that is there by then. Where it is not, the rest of the nodes is numbered at once, and a
+// second walk over the arrays fills in what was not known: graphs may be in any order. O(nodes +
+// edges).
 #include "sched/pass/graph.h"
 
 #include "base/array.h"
@@ -8,6 +11,15 @@
 #include "base/status.h"
 #include "ggml-backend.h"
 #include "tensor/tensor_impl.h"
+
+// What the pass reads, the result that it writes, and how far it is.
+struct numberer {
+    const struct sched_setup *setup;
+    const struct ggml_cgraph *graph;
+    struct sched_graph *out;
+    int32_t n_numbered; // nodes that have a number
+    bool ahead;         // some got theirs before their turn
+};
 
 // --- kinds of memory
 
@@ -51,24 +63,20 @@ bool sched_graph_begin(const struct sched_setup *setup, size_t size_hint, struct
 
 // --- values
 
-// Rope factors and attention masks must not pull their node to the stream where they lie.
-static uint16_t traits_of_op(enum ggml_op op) {
-    switch (op) {
-    case GGML_OP_NONE: return SCHED_NO_OP;
-    case GGML_OP_VIEW:
-    case GGML_OP_RESHAPE:
-    case GGML_OP_PERMUTE:
-    case GGML_OP_TRANSPOSE: return SCHED_VIEW_OP;
-    case GGML_OP_ROPE:
-    case GGML_OP_FLASH_ATTN_EXT: return SCHED_DETACHED;
-    case GGML_OP_MUL_MAT_ID: return SCHED_EXPERTS;
-    default: return 0;
-    }
-}
+// Traits by operation, those of most are 0. Rope factors and attention masks must not pull their
+// node to the stream where they lie.
+static const uint16_t traits_of_op[GGML_OP_COUNT] = {
+    [GGML_OP_NONE] = SCHED_NO_OP,         [GGML_OP_VIEW] = SCHED_VIEW_OP,
+    [GGML_OP_RESHAPE] = SCHED_VIEW_OP,    [GGML_OP_PERMUTE] = SCHED_VIEW_OP,
+    [GGML_OP_TRANSPOSE] = SCHED_VIEW_OP,  [GGML_OP_ROPE] = SCHED_DETACHED,
+    [GGML_OP_MUL_MAT_ID] = SCHED_EXPERTS, [GGML_OP_FLASH_ATTN_EXT] = SCHED_DETACHED,
+};
 
 // Parameters of training are set before the first step, as inputs are.
 static uint16_t traits_of_flags(int32_t flags) {
     uint16_t traits = 0;
+    if (!(flags & (GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_PARAM | GGML_TENSOR_FLAG_OUTPUT)))
+        return 0;
     if (flags & GGML_TENSOR_FLAG_INPUT) traits |= SCHED_INPUT | SCHED_EARLY;
     if (flags & GGML_TENSOR_FLAG_PARAM) traits |= SCHED_EARLY;
     if (flags & GGML_TENSOR_FLAG_OUTPUT) traits |= SCHED_OUTPUT;
@@ -87,27 +95,34 @@ static bool refuse(const struct sched_setup *setup, const struct ggml_tensor *te
     return false;
 }
 
+// Traits that follow from the buffer of a tensor that has one; *out_memory becomes the kind of
+// memory, unless the tensor is a view. false after the error was set.
+static bool read_buffer(const struct sched_setup *setup, const struct ggml_tensor *tensor,
+                        struct sched_graph *out, uint16_t *io_traits, int32_t *out_memory) {
+    const struct ggml_backend_buffer *buffer = tensor->buffer;
+    if (buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS) *io_traits |= SCHED_WEIGHT;
+    if (tensor->view_src || !buffer->buft) return true;
+    *out_memory = memory_id(setup, buffer->buft, out);
+    return *out_memory >= 0;
+}
+
 // Fills in all of a value but the root of a view. There is room for it and for another result.
-static bool fill_value(const struct sched_setup *setup, int32_t number, struct ggml_tensor *tensor,
-                       struct sched_graph *out) {
+// Sizes are only needed of what the scheduler will allocate.
+static inline bool fill_value(const struct sched_setup *setup, int32_t number,
+                              struct ggml_tensor *tensor, struct sched_graph *out) {
     if ((unsigned)tensor->op >= GGML_OP_COUNT || (unsigned)tensor->type >= GGML_TYPE_COUNT ||
         (tensor->flags & GGML_TENSOR_FLAG_ERROR)) {
         return refuse(setup, tensor);
     }
-    uint16_t traits = traits_of_op(tensor->op) | traits_of_flags(tensor->flags);
+    uint16_t traits = traits_of_op[tensor->op] | traits_of_flags(tensor->flags);
     int32_t memory = -1;
     if (traits & SCHED_OUTPUT) out->results[out->n_results++] = number;
     if (tensor->buffer || tensor->data) traits |= SCHED_HAS_MEMORY;
-    if (tensor->buffer) {
-        if (tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS) traits |= SCHED_WEIGHT;
-        if (!tensor->view_src && tensor->buffer->buft) {
-            memory = memory_id(setup, tensor->buffer->buft, out);
-            if (memory < 0) return false;
-        }
-    }
+    if (tensor->buffer && !read_buffer(setup, tensor, out, &traits, &memory)) return false;
+    const bool allocated = !tensor->view_src && !(traits & SCHED_HAS_MEMORY);
     out->values[number] = (struct sched_value){
         .tensor = tensor,
-        .bytes = ggml_nbytes(tensor),
+        .bytes = allocated ? ggml_nbytes(tensor) : 0,
         .root = number,
         .memory = memory,
         .traits = traits,
@@ -154,83 +169,124 @@ static int32_t add_mentioned(const struct sched_setup *setup, struct ggml_tensor
     return number;
 }
 
-// Number of a tensor that a node refers to; one that the graph does not list is added.
-static int32_t value_of(const struct sched_setup *setup, struct ggml_tensor *tensor,
-                        struct sched_graph *out) {
-    const int32_t number = tensor_index_get(&out->ids, sched_list(out), tensor);
-    return number >= 0 ? number : add_mentioned(setup, tensor, out);
+// Numbers a listed tensor; NULL or one that comes twice is an error.
+static inline bool number_tensor(const struct sched_setup *setup, struct ggml_tensor *tensor,
+                                 int32_t number, struct sched_graph *out) {
+    if (!tensor) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists NULL", setup->function);
+        return false;
+    }
+    if (!fill_value(setup, number, tensor, out)) return false;
+    if (tensor_index_add(&out->ids, sched_list(out), tensor, number) == number) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice", setup->function,
+              tensor->name);
+    return false;
+}
+
+// Numbers the nodes that have no number yet, before their turn.
+static bool number_rest(struct numberer *numberer) {
+    bool good = true;
+    numberer->ahead = true;
+    while (good && numberer->n_numbered < numberer->out->n_nodes) {
+        const int32_t number = numberer->n_numbered++;
+        good =
+            number_tensor(numberer->setup, numberer->graph->nodes[number], number, numberer->out);
+    }
+    return good;
+}
+
+// Number of a tensor that was not found: of a later node, else a new one, as the graph does not
+// list it. -1 after the error was set.
+static int32_t find_ahead(struct numberer *numberer, struct ggml_tensor *tensor) {
+    struct sched_graph *out = numberer->out;
+    int32_t number = -1;
+    if (numberer->n_numbered < out->n_nodes) {
+        if (!number_rest(numberer)) return -1;
+        number = tensor_index_get(&out->ids, sched_list(out), tensor);
+    }
+    return number >= 0 ? number : add_mentioned(numberer->setup, tensor, out);
+}
+
+// Number of a tensor that a node refers to.
+static inline int32_t value_of(struct numberer *numberer, struct ggml_tensor *tensor) {
+    const struct sched_graph *out = numberer->out;
+    const int32_t number = tensor_index_at(&out->ids, sched_list(out), tensor);
+    return number >= 0 ? number : find_ahead(numberer, tensor);
 }
 
 // --- what values refer to
 
 // Notes the value that owns the memory of a view.
-static bool find_root(const struct sched_setup *setup, int32_t number, struct sched_graph *out) {
-    struct ggml_tensor *tensor = out->values[number].tensor;
-    if (!tensor->view_src) return true;
-    const int32_t root = value_of(setup, tensor_root(tensor), out);
-    if (root >= 0) out->values[number].root = root;
+static bool find_root(struct numberer *numberer, int32_t number) {
+    struct ggml_tensor *tensor = numberer->out->values[number].tensor;
+    const int32_t root = value_of(numberer, tensor_root(tensor));
+    if (root >= 0) numberer->out->values[number].root = root;
     return root >= 0;
 }
 
-// Adds an edge for each source of a node; sources that the graph doesn't list get numbers here.
-// A node that is its own source, as ggml_cast makes one, has none.
-static bool add_edges(const struct sched_setup *setup, int32_t node, struct sched_graph *out) {
-    struct ggml_tensor *tensor = out->values[node].tensor;
+// Number of a source, which gets one here if the graph doesn't list it. -1 after the error was set.
+static inline int32_t source_of(struct numberer *numberer, struct ggml_tensor *source) {
+    const int32_t known = numberer->out->n_values;
+    const int32_t number = value_of(numberer, source);
+    return number >= known && source->view_src && !find_root(numberer, number) ? -1 : number;
+}
+
+// Adds an edge for each source of a node. A node that is its own source, as ggml_cast makes one,
+// has none.
+static bool add_edges(struct numberer *numberer, int32_t node, const struct ggml_tensor *tensor) {
+    struct sched_graph *out = numberer->out;
+    const int n_sources = tensor_count_sources(tensor);
+    const bool can_inplace = ggml_op_can_inplace(tensor->op);
     out->first_edge[node] = out->n_edges;
-    if (!array_grow(&out->edges, &out->edges_capacity, (int64_t)out->n_edges + GGML_MAX_SRC,
+    if (!array_grow(&out->edges, &out->edges_capacity, (int64_t)out->n_edges + n_sources,
                     sizeof(out->edges[0]))) {
         return false;
     }
-    for (int k = 0; k < GGML_MAX_SRC; ++k) {
-        if (!tensor->src[k] || tensor->src[k] == tensor) continue;
-        const int32_t known = out->n_values;
-        const int32_t value = value_of(setup, tensor->src[k], out);
-        if (value < 0 || (value >= known && !find_root(setup, value, out))) return false;
-        out->used[value] = 1;
+    for (int k = 0; k < n_sources; ++k) {
+        struct ggml_tensor *source = tensor->src[k];
+        if (!source || source == tensor) continue;
+        const int32_t number = source_of(numberer, source);
+        if (number < 0) return false;
+        const struct sched_value *value = &out->values[number];
+        out->used[number] = 1;
+        if (value->traits & SCHED_WEIGHT) out->values[node].traits |= SCHED_HAS_WEIGHT;
         out->edges[out->n_edges++] = (struct live_edge){
-            .value = value,
+            .value = number,
+            .entry = value->root,
             .slot = (int16_t)k,
-            .same_layout = live_can_take_over(tensor, tensor->src[k]),
+            .same_layout = can_inplace && live_same_layout(tensor, source),
         };
     }
     return true;
 }
 
-// Numbers a list of tensors; NULL or one that comes twice is an error.
-static bool number_tensors(const struct sched_setup *setup, struct ggml_tensor **tensors, int n,
-                           int32_t first, struct sched_graph *out) {
-    for (int i = 0; i < n; ++i) {
-        if (!tensors[i]) {
-            ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists NULL", setup->function);
-            return false;
-        }
-        if (!fill_value(setup, first + i, tensors[i], out)) return false;
-        if (tensor_index_add(&out->ids, sched_list(out), tensors[i], first + i) != first + i) {
-            ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice",
-                      setup->function, tensors[i]->name);
-            return false;
-        }
+// Numbers the leafs, then finds what they view.
+static bool number_leafs(struct numberer *numberer) {
+    struct sched_graph *out = numberer->out;
+    struct ggml_tensor **leafs = numberer->graph->leafs;
+    for (int32_t i = 0; i < out->n_leafs; ++i) {
+        if (!number_tensor(numberer->setup, leafs[i], out->n_nodes + i, out)) return false;
+    }
+    for (int32_t i = 0; i < out->n_leafs; ++i) {
+        if (leafs[i]->view_src && !find_root(numberer, out->n_nodes + i)) return false;
     }
     return true;
 }
 
-// First all numbers, then what they refer to: a tensor may stand before its root.
-static bool number_all(const struct sched_setup *setup, const struct ggml_cgraph *graph,
-                       struct sched_graph *out) {
-    if (!number_tensors(setup, graph->nodes, graph->n_nodes, 0, out) ||
-        !number_tensors(setup, graph->leafs, graph->n_leafs, graph->n_nodes, out)) {
-        return false;
-    }
-    for (int32_t i = 0; i < graph->n_nodes; ++i) {
-        if (!find_root(setup, i, out) || !add_edges(setup, i, out)) return false;
+// Numbers each node when it is met, unless an earlier one referred to it, and finds what it views
+// and reads.
+static bool number_nodes(struct numberer *numberer) {
+    struct sched_graph *out = numberer->out;
+    for (int32_t i = 0; i < out->n_nodes; ++i) {
+        struct ggml_tensor *tensor = numberer->graph->nodes[i];
+        if (i == numberer->n_numbered) {
+            numberer->n_numbered++;
+            if (!number_tensor(numberer->setup, tensor, i, out)) return false;
+        }
+        if (tensor->view_src && !find_root(numberer, i)) return false;
+        if (!add_edges(numberer, i, tensor)) return false;
     }
     out->first_edge[out->n_nodes] = out->n_edges;
-    for (int32_t i = out->n_nodes; i < out->n_nodes + out->n_leafs; ++i) {
-        if (!find_root(setup, i, out)) return false;
-    }
-    for (int32_t e = 0; e < out->n_edges; ++e) {
-        out->edges[e].entry = out->values[out->edges[e].value].root;
-    }
     return true;
 }
 
@@ -240,9 +296,10 @@ static bool number_all(const struct sched_setup *setup, const struct ggml_cgraph
 // dependency.
 static void find_unused(struct sched_graph *out) {
     for (int32_t i = 0; i < out->n_nodes; ++i) {
+        if (out->used[i]) continue;
         const struct sched_value *value = &out->values[i];
         const bool marker = value->root != i && (value->traits & SCHED_NO_OP);
-        if (!out->used[i] && !marker) out->results[out->n_results++] = i;
+        if (!marker) out->results[out->n_results++] = i;
     }
 }
 
@@ -257,6 +314,13 @@ static bool is_in_order(const struct sched_graph *graph) {
         }
     }
     return true;
+}
+
+// The roots of what edges refer to, where those were found after the edge.
+static void find_entries(struct sched_graph *out) {
+    for (int32_t e = 0; e < out->n_edges; ++e) {
+        out->edges[e].entry = out->values[out->edges[e].value].root;
+    }
 }
 
 // --- the pass
@@ -304,8 +368,10 @@ bool sched_graph_make(const struct sched_setup *setup, const struct ggml_cgraph 
                       struct sched_graph *out) {
     out->n_nodes = out->n_leafs = out->n_values = out->n_edges = out->n_results = 0;
     if (!is_usable(setup, graph) || !begin(setup, graph, out)) return false;
-    if (!number_all(setup, graph, out)) return false;
-    out->in_order = is_in_order(out);
+    struct numberer numberer = {.setup = setup, .graph = graph, .out = out};
+    if (!number_leafs(&numberer) || !number_nodes(&numberer)) return false;
+    if (numberer.ahead) find_entries(out);
+    out->in_order = !numberer.ahead || is_in_order(out);
     find_unused(out);
     return true;
 }

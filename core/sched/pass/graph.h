@@ -18,11 +18,12 @@ enum sched_trait {
     SCHED_HAS_MEMORY = 1 << 6, // before the scheduler gave it any
     SCHED_OUTPUT = 1 << 7,     // flagged by the user
     SCHED_EARLY = 1 << 8,      // flagged by the user: set before the first node is computed
+    SCHED_HAS_WEIGHT = 1 << 9, // a node that reads a weight
 };
 
 struct sched_value {
     struct ggml_tensor *tensor;
-    size_t bytes;   // of its elements
+    size_t bytes;   // of its elements; 0 for what needs no memory: it has some, or is a view
     int32_t root;   // value that owns the memory; itself unless it is a view
     int32_t memory; // kind of memory of its own buffer, or -1
     uint16_t traits;

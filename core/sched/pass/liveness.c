@@ -32,14 +32,23 @@ static bool make_room(const struct finder *finder) {
                       sizeof(out->inplace_steps[0]));
 }
 
-// Nothing has memory yet. `first` tells nodes that are set before the first step, as the user says.
-static void begin_ranges(const struct finder *finder) {
-    const struct sched_graph *graph = finder->graph;
-    for (int32_t i = 0; i < finder->out->n_entries; ++i) {
-        const bool early = i < graph->n_nodes && (graph->values[i].traits & SCHED_EARLY);
-        finder->out->ranges[i] =
-            (struct live_range){.pool = -1, .first = early ? -1 : 0, .from = -1};
+// Nothing has memory yet. `first` tells nodes that are set before the first step, as the user says;
+// returns whether there are such.
+static bool begin_ranges(const struct finder *finder) {
+    const struct sched_value *values = finder->graph->values;
+    const int32_t n_nodes = finder->graph->n_nodes, n_values = finder->graph->n_values;
+    struct live_range *ranges = finder->out->ranges;
+    bool any_early = false;
+    for (int32_t i = 0; i < n_values; ++i) {
+        const bool early = i < n_nodes && (values[i].traits & SCHED_EARLY);
+        any_early |= early;
+        ranges[i] = (struct live_range){
+            .pool = -1, .first = early ? -1 : 0, .from = -1, .root = values[i].root};
     }
+    for (int32_t i = n_values; i < finder->out->n_entries; ++i) { // copies
+        ranges[i] = (struct live_range){.pool = -1, .from = -1, .root = i};
+    }
+    return any_early;
 }
 
 // Nodes that read a copy use its memory, not that of the original.
@@ -77,17 +86,17 @@ static void note_early(const struct finder *finder) {
 
 // --- sizes
 
-// The entry needs memory of that stream for the value from step `first` on; false after the error
-// was set.
-static bool reserve(const struct finder *finder, int32_t entry, const struct sched_value *value,
-                    int32_t backend, int32_t first) {
+// The entry needs memory of that stream for the tensor, which has `bytes`, from step `first` on;
+// false after the error was set.
+static inline bool reserve(const struct finder *finder, int32_t entry,
+                           const struct ggml_tensor *tensor, size_t bytes, int32_t backend,
+                           int32_t first) {
     const struct sched_stream *stream = &finder->setup->streams[backend];
-    const size_t size = stream->asks_size
-                            ? ggml_backend_buft_get_alloc_size(stream->buft, value->tensor)
-                            : value->bytes;
+    const size_t size =
+        stream->asks_size ? ggml_backend_buft_get_alloc_size(stream->buft, tensor) : bytes;
     if (size > SIZE_MAX / 4 - stream->alignment) {
         ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: tensor '%s' of %zu bytes is too large",
-                  finder->setup->function, value->tensor->name, size);
+                  finder->setup->function, tensor->name, size);
         return false;
     }
     finder->out->ranges[entry] = (struct live_range){
@@ -95,6 +104,7 @@ static bool reserve(const struct finder *finder, int32_t entry, const struct sch
         .pool = stream->pool,
         .first = first,
         .from = -1,
+        .root = entry,
     };
     finder->out->numbers[finder->out->n_numbers++] = entry;
     return true;
@@ -110,21 +120,22 @@ static bool alternates(const struct sched_partition *partition, int32_t value) {
 }
 
 // A value that owns memory, unless it has some or alternates between pipeline copies.
-static bool reserve_value(const struct finder *finder, int32_t value, int32_t first) {
+static inline bool reserve_value(const struct finder *finder, int32_t value, int32_t first) {
     const struct sched_value *owner = &finder->graph->values[value];
     if (owner->root != value || (owner->traits & SCHED_HAS_MEMORY)) return true;
     if (finder->setup->pipeline_depth > 1 && alternates(finder->partition, value)) return true;
     const int32_t backend = finder->placement->placed[value].backend;
-    return reserve(finder, value, owner, backend, first);
+    return reserve(finder, value, owner->tensor, owner->bytes, backend, first);
 }
 
-// Leafs, tensors that are only mentioned, and nodes that have to be there from the start.
-static bool reserve_early(const struct finder *finder) {
+// Leafs, tensors that are only mentioned, and nodes that have to be there from the start, if there
+// are such.
+static bool reserve_early(const struct finder *finder, bool any_nodes) {
     const struct sched_graph *graph = finder->graph;
     for (int32_t i = graph->n_nodes; i < graph->n_values; ++i) {
         if (!reserve_value(finder, i, -1)) return false;
     }
-    for (int32_t i = 0; i < graph->n_nodes; ++i) {
+    for (int32_t i = 0; i < graph->n_nodes && any_nodes; ++i) {
         if (finder->out->ranges[i].first < 0 && !reserve_value(finder, i, -1)) return false;
     }
     finder->out->n_early = finder->out->n_numbers;
@@ -141,9 +152,11 @@ static bool reserve_copies(const struct finder *finder) {
         for (int32_t k = 0; k < split->n_inputs; ++k) {
             const int32_t number = partition->inputs[split->first_input + k];
             const struct sched_copy *copy = &partition->copies[number];
-            const struct sched_value *original = &graph->values[copy->value];
-            if (!reserve(finder, graph->n_values + number, original, copy->backend, split->i_start))
+            const struct ggml_tensor *original = graph->values[copy->value].tensor;
+            if (!reserve(finder, graph->n_values + number, original, ggml_nbytes(original),
+                         copy->backend, split->i_start)) {
                 return false;
+            }
         }
     }
     return true;
@@ -151,10 +164,12 @@ static bool reserve_copies(const struct finder *finder) {
 
 // The other nodes live from their step.
 static bool reserve_nodes(const struct finder *finder) {
-    for (int32_t step = 0; step < finder->graph->n_nodes; ++step) {
-        const int32_t node = sched_node_at(finder->subgraphs, step);
-        if (finder->out->ranges[node].first >= 0 && !reserve_value(finder, node, step))
-            return false;
+    const struct sched_subgraphs *subgraphs = finder->subgraphs;
+    const struct live_range *ranges = finder->out->ranges;
+    const int32_t n_nodes = finder->graph->n_nodes;
+    for (int32_t step = 0; step < n_nodes; ++step) {
+        const int32_t node = sched_node_at(subgraphs, step);
+        if (ranges[node].first >= 0 && !reserve_value(finder, node, step)) return false;
     }
     return true;
 }
@@ -184,9 +199,6 @@ static void find_ranges(const struct finder *finder) {
         .order = finder->subgraphs->order,
         .first_edge = graph->first_edge,
         .edges = out->edges,
-        .owners = graph->values,
-        .owner_stride = sizeof(graph->values[0]),
-        .owner_offset = offsetof(struct sched_value, root),
         .ranges = out->ranges,
         .last = out->last,
         .inplace_steps = out->inplace_steps,
@@ -210,10 +222,11 @@ bool sched_find_liveness(const struct sched_setup *setup, const struct sched_gra
     out->n_entries = graph->n_values + partition->n_copies;
     out->n_numbers = 0;
     if (!make_room(&finder)) return false;
-    begin_ranges(&finder);
+    const bool any_early = begin_ranges(&finder), any_moved = !graph->in_order || subgraphs->order;
     begin_edges(&finder);
-    if (!graph->in_order || subgraphs->order) note_early(&finder);
-    if (!reserve_early(&finder) || !reserve_copies(&finder) || !reserve_nodes(&finder))
+    if (any_moved) note_early(&finder);
+    if (!reserve_early(&finder, any_early || any_moved) || !reserve_copies(&finder) ||
+        !reserve_nodes(&finder))
         return false;
     find_ranges(&finder);
     return true;

@@ -90,6 +90,7 @@ static struct sched_split *current_split(const struct sched_partition *out) {
 // again.
 static bool brings_weight(const struct cutter *cutter, int32_t node, int32_t backend) {
     const struct sched_graph *graph = cutter->graph;
+    if (!(graph->values[node].traits & SCHED_HAS_WEIGHT)) return false;
     for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; ++e) {
         const int32_t source = graph->edges[e].value;
         if ((graph->values[source].traits & SCHED_WEIGHT) &&
@@ -166,10 +167,14 @@ static bool use_copy(const struct cutter *cutter, int32_t node, int32_t e, int32
 // Copies or waits that a node needs for each source that another stream computes.
 static bool connect(const struct cutter *cutter, int32_t node, int32_t backend) {
     const struct sched_graph *graph = cutter->graph;
-    for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; ++e) {
-        const int32_t source = graph->edges[e].value;
-        const int32_t from = cutter->placed[source].backend;
-        if (cutter->setup->pipeline_depth > 1 && !add_input_slots(cutter, source)) return false;
+    const struct live_edge *edges = graph->edges;
+    const struct sched_placed *placed = cutter->placed;
+    const int32_t end = graph->first_edge[node + 1];
+    const bool pipelined = cutter->setup->pipeline_depth > 1;
+    for (int32_t e = graph->first_edge[node]; e < end; ++e) {
+        const int32_t source = edges[e].value;
+        const int32_t from = placed[source].backend;
+        if (pipelined && !add_input_slots(cutter, source)) return false;
         if (from == backend) continue;
         if (!is_readable(cutter, source, backend)) {
             if (!use_copy(cutter, node, e, backend)) return false;
@@ -194,8 +199,10 @@ static bool cut_node(const struct cutter *cutter, int32_t node) {
 
 // One pass over the nodes; views lie in whatever split surrounds them.
 static bool cut_all(const struct cutter *cutter) {
-    for (int32_t i = 0; i < cutter->graph->n_nodes; ++i) {
-        if (cutter->graph->values[i].traits & SCHED_VIEW_OP) continue;
+    const struct sched_value *values = cutter->graph->values;
+    const int32_t n_nodes = cutter->graph->n_nodes;
+    for (int32_t i = 0; i < n_nodes; ++i) {
+        if (values[i].traits & SCHED_VIEW_OP) continue;
         if (!cut_node(cutter, i)) return false;
     }
     return true;

@@ -164,6 +164,7 @@ static bool place_fixed(const struct placer *placer, int32_t number, int32_t wei
 
 // The first source of a node that is a weight, or -1.
 static int32_t first_weight(const struct placer *placer, int32_t node) {
+    if (!(placer->graph->values[node].traits & SCHED_HAS_WEIGHT)) return -1;
     for (int32_t e = placer->graph->first_edge[node]; e < placer->graph->first_edge[node + 1];
          ++e) {
         if (placer->graph->values[placer->graph->edges[e].value].traits & SCHED_WEIGHT)
@@ -172,13 +173,22 @@ static int32_t first_weight(const struct placer *placer, int32_t node) {
     return -1;
 }
 
+// Whether memory, a flag or a weight may decide where a node runs. That is so of few.
+static inline bool is_tied(const struct sched_value *value, int32_t number) {
+    return value->memory >= 0 || value->root != number ||
+           (value->traits & (SCHED_INPUT | SCHED_HAS_WEIGHT));
+}
+
 // Leafs first, as nodes are placed by them. O(nodes + edges).
 static bool place_all_fixed(const struct placer *placer) {
-    for (int32_t i = placer->graph->n_nodes; i < placer->graph->n_values; ++i) {
-        if (placer->out->placed[i].backend < 0 && !place_fixed(placer, i, -1)) return false;
+    const struct sched_value *values = placer->graph->values;
+    const struct sched_placed *placed = placer->out->placed;
+    const int32_t n_nodes = placer->graph->n_nodes, n_values = placer->graph->n_values;
+    for (int32_t i = n_nodes; i < n_values; ++i) {
+        if (placed[i].backend < 0 && !place_fixed(placer, i, -1)) return false;
     }
-    for (int32_t i = 0; i < placer->graph->n_nodes; ++i) {
-        if (placer->out->placed[i].backend >= 0) continue;
+    for (int32_t i = 0; i < n_nodes; ++i) {
+        if (!is_tied(&values[i], i) || placed[i].backend >= 0) continue;
         if (!place_fixed(placer, i, first_weight(placer, i))) return false;
     }
     return true;
@@ -194,11 +204,12 @@ struct unplaced {
 
 // How many nodes are left, and between which ones the spreading has to walk.
 static struct unplaced find_unplaced(const struct placer *placer) {
+    const struct sched_value *values = placer->graph->values;
+    const struct sched_placed *placed = placer->out->placed;
+    const int32_t n_nodes = placer->graph->n_nodes;
     struct unplaced unplaced = {0};
-    for (int32_t i = 0; i < placer->graph->n_nodes; ++i) {
-        if (placer->out->placed[i].backend >= 0 ||
-            (placer->graph->values[i].traits & SCHED_VIEW_OP))
-            continue;
+    for (int32_t i = 0; i < n_nodes; ++i) {
+        if (placed[i].backend >= 0 || (values[i].traits & SCHED_VIEW_OP)) continue;
         if (unplaced.count++ == 0) unplaced.first = i;
         unplaced.last = i;
     }
@@ -209,19 +220,20 @@ static struct unplaced find_unplaced(const struct placer *placer) {
 // (step -1), and lowers their count. Unless spread_last, the last stream does not spread.
 static void expand(const struct placer *placer, struct unplaced *unplaced, int32_t step,
                    bool spread_last) {
-    const int32_t last = placer->setup->n_streams - 1;
+    const struct sched_value *values = placer->graph->values;
+    const struct sched_placed *placed = placer->out->placed;
+    const int32_t last = placer->setup->n_streams - 1, n_nodes = placer->graph->n_nodes;
     const int32_t begin = step > 0 ? unplaced->first : unplaced->last;
     int32_t current = -1;
     if (unplaced->count == 0) return;
     int32_t i = begin - step; // back to the placed node that stands before them
-    while (i >= 0 && i < placer->graph->n_nodes &&
-           (placer->graph->values[i].traits & SCHED_VIEW_OP)) {
+    while (i >= 0 && i < n_nodes && (values[i].traits & SCHED_VIEW_OP)) {
         i -= step;
     }
-    if (i < 0 || i >= placer->graph->n_nodes) i = begin;
-    for (; i >= 0 && i < placer->graph->n_nodes && unplaced->count > 0; i += step) {
-        const int32_t backend = placer->out->placed[i].backend;
-        if (placer->graph->values[i].traits & SCHED_VIEW_OP) continue;
+    if (i < 0 || i >= n_nodes) i = begin;
+    for (; i >= 0 && i < n_nodes && unplaced->count > 0; i += step) {
+        if (values[i].traits & SCHED_VIEW_OP) continue;
+        const int32_t backend = placed[i].backend;
         if (backend >= 0) {
             current = backend == last && !spread_last ? -1 : backend;
         } else if (current >= 0 && supports(placer, i, current)) {
@@ -326,29 +338,40 @@ static bool place_leftover(const struct placer *placer, int32_t node) {
     return false;
 }
 
-// Places a node and its unplaced sources: with their root, or where they are read.
-static bool place_sources(const struct placer *placer, int32_t node) {
-    if (placer->out->placed[node].backend < 0 && !place_leftover(placer, node)) return false;
+// Places the unplaced sources of a node: with their root, or where they are read.
+static void place_sources(const struct placer *placer, int32_t node) {
     const int32_t backend = placer->out->placed[node].backend;
     for (int32_t e = placer->graph->first_edge[node]; e < placer->graph->first_edge[node + 1];
          ++e) {
         const int32_t value = placer->graph->edges[e].value;
-        if (placer->out->placed[value].backend >= 0) continue;
         place_view(placer, value);
         if (placer->out->placed[value].backend < 0) {
             sched_assign(placer->out, value, backend, SCHED_REASON_CONSUMER);
         }
     }
-    return true;
+}
+
+// Whether every source of a node is placed before the node is, so that sources need no walk of
+// their own: leafs mostly have memory or are inputs.
+static bool are_sources_placed(const struct placer *placer) {
+    bool placed = placer->graph->in_order;
+    for (int32_t i = placer->graph->n_nodes; i < placer->graph->n_values && placed; ++i) {
+        placed = placer->out->placed[i].backend >= 0;
+    }
+    return placed;
 }
 
 // Places what is left; leafs that no node reads go to the last stream, the CPU.
 static bool place_leftovers(const struct placer *placer) {
-    for (int32_t i = 0; i < placer->graph->n_nodes; ++i) {
-        if (!place_sources(placer, i)) return false;
+    const struct sched_placed *placed = placer->out->placed;
+    const int32_t n_nodes = placer->graph->n_nodes, n_values = placer->graph->n_values;
+    const bool nodes_only = are_sources_placed(placer);
+    for (int32_t i = 0; i < n_nodes; ++i) {
+        if (placed[i].backend < 0 && !place_leftover(placer, i)) return false;
+        if (!nodes_only) place_sources(placer, i);
     }
-    for (int32_t i = placer->graph->n_nodes; i < placer->graph->n_values; ++i) {
-        if (placer->out->placed[i].backend >= 0) continue;
+    for (int32_t i = n_nodes; i < n_values && !nodes_only; ++i) {
+        if (placed[i].backend >= 0) continue;
         sched_assign(placer->out, i, placer->setup->n_streams - 1, SCHED_REASON_CONSUMER);
     }
     return true;
