@@ -41,12 +41,14 @@ static bool is_extended(const struct ggml_tensor *tensor) {
     return memcmp(tensor->padding, zero, sizeof(zero)) != 0;
 }
 
+// The bytes of a tensor that are compared.
+static const char *compared_bytes(const struct ggml_tensor *tensor) {
+    return (const char *)tensor + offsetof(struct ggml_tensor, ne);
+}
+
 static bool same_tensor(const struct sched_cached_value *cached, const struct ggml_tensor *tensor) {
-    return cached->op == (int32_t)tensor->op && cached->type == (int32_t)tensor->type &&
-           cached->flags == tensor->flags && cached->view_offs == tensor->view_offs &&
-           memcmp(cached->ne, tensor->ne, sizeof(cached->ne)) == 0 &&
-           memcmp(cached->nb, tensor->nb, sizeof(cached->nb)) == 0 &&
-           memcmp(cached->op_params, tensor->op_params, sizeof(cached->op_params)) == 0 &&
+    return memcmp(cached->bytes, compared_bytes(tensor), sizeof(cached->bytes)) == 0 &&
+           cached->type == (int32_t)tensor->type && cached->view_offs == tensor->view_offs &&
            !is_extended(tensor);
 }
 
@@ -63,7 +65,8 @@ static bool same_sources(const struct ggml_backend_sched *sched, int32_t node,
                          const struct ggml_tensor *tensor) {
     int32_t e = sched->graph.first_edge[node];
     const int32_t end = sched->graph.first_edge[node + 1];
-    for (int32_t k = 0; k < GGML_MAX_SRC; ++k) {
+    const int n_sources = tensor_count_sources(tensor);
+    for (int32_t k = 0; k < n_sources; ++k) {
         if (!tensor->src[k] || tensor->src[k] == tensor) continue;
         const struct live_edge *edge = &sched->graph.edges[e];
         if (e == end || edge->slot != k || sched->cache.tensors[edge->value] != tensor->src[k])
@@ -154,13 +157,9 @@ bool sched_cache_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *gr
 
 // Copies what same_tensor() compares, as the tensors themselves may be freed before the next graph.
 static void remember_tensor(const struct ggml_tensor *tensor, struct sched_cached_value *out) {
-    memcpy(out->ne, tensor->ne, sizeof(out->ne));
-    memcpy(out->nb, tensor->nb, sizeof(out->nb));
-    memcpy(out->op_params, tensor->op_params, sizeof(out->op_params));
+    memcpy(out->bytes, compared_bytes(tensor), sizeof(out->bytes));
     out->view_offs = tensor->view_offs;
-    out->flags = tensor->flags;
     out->type = tensor->type;
-    out->op = tensor->op;
 }
 
 // Whether the graph is as large as the one before. It may still differ: repeats() finds out.

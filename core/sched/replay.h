@@ -5,17 +5,28 @@
 #ifndef GGML_SCHED_REPLAY_H
 #define GGML_SCHED_REPLAY_H
 
+#include <stddef.h>
+
 #include "ggml.h"
 
 struct ggml_backend_sched;
 
+// Bytes of a tensor from its extents to its flags: strides, operation and parameters lie between
+// them without padding, so that one comparison is enough for all.
+enum {
+    SCHED_CACHED_BYTES =
+        offsetof(struct ggml_tensor, flags) + sizeof(int32_t) - offsetof(struct ggml_tensor, ne),
+};
+_Static_assert(SCHED_CACHED_BYTES == GGML_MAX_DIMS * (sizeof(int64_t) + sizeof(size_t)) +
+                                         sizeof(enum ggml_op) + GGML_MAX_OP_PARAMS +
+                                         sizeof(int32_t),
+               "a tensor has padding between its extents and its flags");
+
 // What passes read of a tensor, except its sources and its name.
 struct sched_cached_value {
-    int64_t ne[GGML_MAX_DIMS];
-    size_t nb[GGML_MAX_DIMS];
     size_t view_offs;
-    int32_t op_params[GGML_MAX_OP_PARAMS / sizeof(int32_t)];
-    int32_t type, op, flags;
+    int32_t type;
+    char bytes[SCHED_CACHED_BYTES];
 };
 
 // Zero-initialised remembers nothing yet.
