@@ -165,11 +165,11 @@ static size_t plan_all(struct windows *windows, int32_t n, size_t little) {
     return late > needed ? late : needed;
 }
 
-// Tries cuts where a 64th of the peak lives, then a 16th and a quarter: the less lives across, the
+// Tries cuts where a 16th of the peak lives, then a quarter: the less lives across, the
 // less is lost below the windows.
 size_t memory_plan_windowed(struct memory_block *blocks, int32_t n,
                             const struct memory_timeline *timeline, size_t good_enough) {
-    enum { LARGEST_SHARE = 4, SMALLEST_SHARE = 64 };
+    enum { LARGEST_SHARE = 4, SMALLEST_SHARE = 16 };
     const size_t n_events = (size_t)timeline->n_events, room = n_events + 1;
     int32_t *numbers = ggml_mem_alloc((2 * room + (size_t)n) * sizeof(numbers[0]));
     struct windows windows = {.blocks = blocks, .timeline = timeline, .good_enough = good_enough};

@@ -62,9 +62,12 @@ static bool is_readable(const struct placer *placer, int32_t value, int32_t back
     return sched_readable(placer->setup, placer->graph, placer->out, value, backend);
 }
 
-// The first stream that can use this memory and computes the node, or -1.
+// The first stream that can use this memory and computes the node, or -1. Nearly always it is the
+// first that can use the memory.
 static int32_t first_reader(const struct placer *placer, int32_t memory, int32_t node) {
-    for (int32_t b = 0; b < placer->setup->n_streams; ++b) {
+    const int32_t first = placer->graph->memories[memory].first_reader;
+    if (first < 0 || supports(placer, node, first)) return first;
+    for (int32_t b = first + 1; b < placer->setup->n_streams; ++b) {
         if (sched_reads(placer->graph, memory, b) && supports(placer, node, b)) return b;
     }
     return -1;
@@ -137,10 +140,7 @@ static void place_by_weight(const struct placer *placer, int32_t node, int32_t w
     const int32_t last = placer->setup->n_streams - 1;
     const int32_t memory = placer->graph->values[placer->graph->values[weight].root].memory;
     if (memory < 0) return;
-    int32_t backend = placer->graph->memories[memory].first_reader;
-    if (backend >= 0 && !supports(placer, node, backend)) {
-        backend = first_reader(placer, memory, node);
-    }
+    const int32_t backend = first_reader(placer, memory, node);
     sched_assign(placer->out, node, backend,
                  backend >= 0 ? SCHED_REASON_WEIGHT : SCHED_REASON_NONE);
     if (!placer->setup->op_offload || backend != last || !placer->graph->memories[memory].host)
@@ -174,9 +174,9 @@ static int32_t first_weight(const struct placer *placer, int32_t node) {
 }
 
 // Whether memory, a flag or a weight may decide where a node runs. That is so of few.
-static inline bool is_tied(const struct sched_value *value, int32_t number) {
-    return value->memory >= 0 || value->root != number ||
-           (value->traits & (SCHED_INPUT | SCHED_HAS_WEIGHT));
+static inline bool is_tied(const struct sched_value *values, int32_t node) {
+    const struct sched_value *value = &values[node];
+    return (value->traits & (SCHED_INPUT | SCHED_HAS_WEIGHT)) || values[value->root].memory >= 0;
 }
 
 // Leafs first, as nodes are placed by them. O(nodes + edges).
@@ -188,7 +188,7 @@ static bool place_all_fixed(const struct placer *placer) {
         if (placed[i].backend < 0 && !place_fixed(placer, i, -1)) return false;
     }
     for (int32_t i = 0; i < n_nodes; ++i) {
-        if (!is_tied(&values[i], i) || placed[i].backend >= 0) continue;
+        if (!is_tied(values, i) || placed[i].backend >= 0) continue;
         if (!place_fixed(placer, i, first_weight(placer, i))) return false;
     }
     return true;
