@@ -70,7 +70,7 @@ static bool allocate_slots(struct ggml_backend_sched *sched) {
         const enum plan_result result = graph_plan_use(slots->galloc, &slots->leafs);
         if (result != PLAN_DOES_NOT_FIT) return result == PLAN_USED;
     }
-    sched_wait_all(sched);
+    sched_wait_all(&sched->setup, &sched->runs);
     return reserve_slots(slots) && ggml_gallocr_alloc_graph(slots->galloc, &slots->leafs);
 }
 
@@ -95,7 +95,7 @@ static void tell_realloc(struct ggml_backend_sched *sched) {
     sched->placement_hash = hash;
     sched->placement_nodes = sched->graph.n_nodes;
     if (sched->plan.fits) return;
-    sched_wait_all(sched);
+    sched_wait_all(&sched->setup, &sched->runs);
     sched->realloc_callback(sched, sched->source, moved, resized, sched->realloc_callback_data);
 }
 
@@ -111,7 +111,7 @@ static bool plan(struct ggml_backend_sched *sched, bool for_use) {
 
 // Makes the buffers as large as planned, and remembers the plan.
 static bool grow_buffers(struct ggml_backend_sched *sched) {
-    sched_wait_all(sched);
+    sched_wait_all(&sched->setup, &sched->runs);
     sched->buffer_plan.valid = false;
     for (int p = 0; p < sched->galloc->n_pools; ++p) {
         const struct memory_chunks *chunks = &sched->plan.pools[p];
@@ -151,7 +151,7 @@ bool sched_allocate(struct ggml_backend_sched *sched) {
 // Waits first: buffers that are too small are freed, which queued work may still use.
 bool sched_reserve_buffers(struct ggml_backend_sched *sched) {
     bool same;
-    sched_wait_all(sched);
+    sched_wait_all(&sched->setup, &sched->runs);
     if (sched->slots.galloc && !(collect_slots(sched, &same) && reserve_slots(&sched->slots)))
         return false;
     return plan(sched, false) && grow_buffers(sched);

@@ -12,7 +12,7 @@
 // each public call that would use the stream asks this first and fails.
 bool sched_stream_is_live(const struct ggml_backend_sched *sched, int32_t backend,
                           const char *function) {
-    if (!atomic_load_explicit(&sched->queues[backend].watch.ended, memory_order_acquire))
+    if (!atomic_load_explicit(&sched->runs.queues[backend].watch.ended, memory_order_acquire))
         return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT,
               "%s: stream %d of the scheduler (%s) has been freed; free the scheduler too",
@@ -131,13 +131,13 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
     struct sched_setup *setup = &sched->setup;
     const size_t n = (size_t)setup->n_streams;
     setup->streams = ggml_mem_calloc(n, sizeof(setup->streams[0]));
-    sched->queues = ggml_mem_calloc(n, sizeof(sched->queues[0]));
-    if (!setup->streams || !sched->queues) return false;
+    sched->runs.queues = ggml_mem_calloc(n, sizeof(sched->runs.queues[0]));
+    if (!setup->streams || !sched->runs.queues) return false;
     for (size_t b = 0; b < n; ++b) {
         setup->streams[b].backend = backends[b];
         setup->streams[b].device = backends[b]->device;
         setup->streams[b].allowed = true;
-        stream_watch_start(&sched->queues[b].watch, backends[b]);
+        stream_watch_start(&sched->runs.queues[b].watch, backends[b]);
     }
     for (size_t b = 0; b < n; ++b) {
         struct sched_stream *stream = &setup->streams[b];
@@ -161,7 +161,7 @@ ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
     sched->setup.n_streams = n_backends;
     sched->setup.pipeline_depth = parallel ? SCHED_PIPELINE_COPIES : 1;
     sched->setup.op_offload = op_offload;
-    sched->setup.own_tensors = sched->pools;
+    sched->setup.own_tensors = sched->runs.pools;
     sched->slots.n_planned = -1;
     sched_cache_begin(&sched->cache);
     if (prepare(sched, backends, bufts, graph_size)) return sched;
@@ -179,15 +179,15 @@ fail:
 
 // Stops watching first: a stream that ends later must not find the scheduler.
 static void free_streams(struct ggml_backend_sched *sched) {
-    for (int b = 0; sched->queues && b < sched->setup.n_streams; ++b) {
-        stream_watch_stop(&sched->queues[b].watch);
+    for (int b = 0; sched->runs.queues && b < sched->setup.n_streams; ++b) {
+        stream_watch_stop(&sched->runs.queues[b].watch);
     }
     for (int b = 0; sched->setup.streams && b < sched->setup.n_streams; ++b) {
         for (int c = 0; c < SCHED_PIPELINE_COPIES; ++c) {
             ggml_backend_event_free(sched->setup.streams[b].events[c]);
         }
     }
-    ggml_mem_free(sched->queues);
+    ggml_mem_free(sched->runs.queues);
     ggml_mem_free(sched->setup.streams);
     ggml_mem_free(sched->setup.figures);
     ggml_mem_free(sched->setup.pins);
@@ -206,8 +206,8 @@ static void free_results(struct ggml_backend_sched *sched) {
     sched_placement_free(&sched->placement);
     sched_graph_free(&sched->graph);
     for (int i = 0; i < SCHED_FRAMES; ++i) {
-        tensor_pool_free(&sched->pools[i]);
-        ggml_mem_free(sched->frames[i].parts.graphs);
+        tensor_pool_free(&sched->runs.pools[i]);
+        ggml_mem_free(sched->runs.frames[i].parts.graphs);
     }
 }
 
@@ -216,8 +216,8 @@ void ggml_backend_sched_free(ggml_backend_sched_t sched) {
     if (!sched) return;
     // Queued work reads and writes the buffers that are freed below. Without an allocator
     // nothing was ever queued.
-    if (sched->galloc) sched_wait_all(sched);
-    sched_profile_drop(sched);
+    if (sched->galloc) sched_wait_all(&sched->setup, &sched->runs);
+    sched_profile_drop(&sched->setup, &sched->runs);
     free_results(sched);
     free_streams(sched);
     ggml_gallocr_free(sched->galloc);

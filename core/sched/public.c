@@ -60,10 +60,10 @@ void ggml_backend_sched_synchronize(ggml_backend_sched_t sched) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
         return;
     }
-    sched_wait_all(sched);
+    sched_wait_all(&sched->setup, &sched->runs);
     // One graph after the other then always uses the same copy, which devices may have prepared
     // for.
-    if (sched->state != SCHED_ALLOCATED) sched->next_copy = 0;
+    if (sched->state != SCHED_ALLOCATED) sched->runs.next_slot = 0;
 }
 
 // Splits and plans, and puts the graph back as it was.
@@ -126,8 +126,8 @@ bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgra
         sched->state = SCHED_ALLOCATED;
         return true;
     }
-    sched->cur_copy = sched->next_copy;
-    sched->next_copy = (sched->next_copy + 1) % sched->setup.pipeline_depth;
+    sched->runs.slot = sched->runs.next_slot;
+    sched->runs.next_slot = (sched->runs.next_slot + 1) % sched->setup.pipeline_depth;
     if (!sched_split(sched, graph)) return false;
     if (!sched_allocate(sched)) {
         sched_restore(sched, graph);
@@ -153,7 +153,17 @@ enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t sch
             __func__);
         return GGML_STATUS_FAILED;
     }
-    return sched_run(sched, graph);
+    const struct sched_work work = {
+        .setup = &sched->setup,
+        .graph = &sched->graph,
+        .placement = &sched->placement,
+        .partition = &sched->partition,
+        .copies = &sched->copies,
+        .parts = sched_frame(&sched->runs)->parts.graphs,
+        .source = graph,
+        .callbacks = &sched->callbacks,
+    };
+    return sched_run(&work, &sched->runs);
 }
 
 // What fails while waiting is known by the count of failures only.

@@ -123,16 +123,16 @@ static bool repeats(const struct ggml_backend_sched *sched, const struct ggml_cg
 // Copies get the memory of those of the last graph, and each split a graph. Sources are replaced by
 // copies when nothing can fail any more.
 static bool repeat(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
-    struct tensor_pool *pool = sched_next_frame(sched);
+    struct tensor_pool *pool = sched_next_frame(&sched->setup, &sched->runs);
     sched_graph_renew(&sched->graph, sched->cache.tensors);
-    if (!sched_copies_make(&sched->setup, &sched->graph, &sched->partition, sched->cur_copy, pool,
+    if (!sched_copies_make(&sched->setup, &sched->graph, &sched->partition, sched->runs.slot, pool,
                            &sched->copies) ||
         !sched_bind(&sched->setup, &sched->graph, &sched->live, &sched->plan, &sched->partition,
                     &sched->copies)) {
         return false;
     }
     if (!sched_subgraphs_repeat(&sched->subgraphs, &sched->graph, &sched->partition, graph,
-                                &sched_frame(sched)->parts)) {
+                                &sched_frame(&sched->runs)->parts)) {
         sched_unbind(&sched->graph, &sched->partition, &sched->copies);
         return false;
     }

@@ -6,135 +6,143 @@
 #include "base/status.h"
 #include "device/stream.h"
 #include "sched/report/profile.h"
-#include "sched/sched.h"
+#include "sched/run.h"
 
-struct sched_run {
-    struct ggml_backend_sched *sched;
-    struct ggml_cgraph *graph;
+// One run.
+struct runner {
+    const struct sched_work *work;
+    struct sched_runs *runs;
     struct sched_experts experts;
     int32_t *last_in_pool; // by pool: stream of the last split that ran there, or -1
 };
 
 // Event of the stream for the copy that is used now; NULL: the host has to wait.
-static ggml_backend_event_t event_of(const struct ggml_backend_sched *sched, int32_t backend) {
-    return sched->setup.streams[backend].events[sched->cur_copy];
+static ggml_backend_event_t event_of(const struct runner *runner, int32_t backend) {
+    return runner->work->setup->streams[backend].events[runner->runs->slot];
 }
 
 // Blocks until the split that the stream ran last for this copy is done.
-static void wait_for_copy(struct ggml_backend_sched *sched, int32_t backend) {
-    ggml_backend_event_t event = event_of(sched, backend);
+static void wait_for_copy(struct runner *runner, int32_t backend) {
+    const struct sched_work *work = runner->work;
+    ggml_backend_event_t event = event_of(runner, backend);
     if (event) {
-        sched_wait_event(sched, backend, event);
+        sched_wait_event(runner->runs, backend, event);
     } else {
-        sched_wait(sched, backend);
+        sched_wait(work->setup, runner->runs, backend);
     }
 }
 
 // Makes `backend` wait for what `other` was given in this run.
-static void order_after(struct ggml_backend_sched *sched, int32_t backend, int32_t other) {
-    ggml_backend_event_t event = event_of(sched, other);
+static void order_after(struct runner *runner, int32_t backend, int32_t other) {
+    const struct sched_work *work = runner->work;
+    ggml_backend_event_t event = event_of(runner, other);
     if (event) {
-        ggml_backend_event_wait(sched->setup.streams[backend].backend, event);
+        ggml_backend_event_wait(work->setup->streams[backend].backend, event);
     } else {
-        sched_wait(sched, other);
+        sched_wait(work->setup, runner->runs, other);
     }
 }
 
 // Results that are read in place, and memory that another stream's split used before.
-static void wait_for_others(struct sched_run *run, const struct sched_split *split) {
-    struct ggml_backend_sched *sched = run->sched;
+static void wait_for_others(struct runner *runner, const struct sched_split *split) {
+    const struct sched_work *work = runner->work;
     const int32_t backend = split->backend;
     for (int32_t i = 0; i < split->n_waits; ++i) {
-        order_after(sched, backend, sched->partition.waits[split->first_wait + i]);
+        order_after(runner, backend, work->partition->waits[split->first_wait + i]);
     }
-    int32_t *last = &run->last_in_pool[sched->setup.streams[backend].pool_stream];
-    if (*last >= 0 && *last != backend) order_after(sched, backend, *last);
+    int32_t *last = &runner->last_in_pool[work->setup->streams[backend].pool_stream];
+    if (*last >= 0 && *last != backend) order_after(runner, backend, *last);
     *last = backend;
 }
 
 // Copies through the host: waits for the source, and for what still reads the copy.
-static void copy_blocking(struct ggml_backend_sched *sched, int32_t from, int32_t to,
+static void copy_blocking(struct runner *runner, int32_t from, int32_t to,
                           const struct ggml_tensor *src, struct ggml_tensor *dst) {
-    sched_wait(sched, from);
-    wait_for_copy(sched, to);
+    const struct sched_work *work = runner->work;
+    sched_wait(work->setup, runner->runs, from);
+    wait_for_copy(runner, to);
     ggml_backend_tensor_copy(src, dst);
 }
 
 // Whether the application copied a weight by itself, perhaps only what the split reads of it.
-static bool application_copied(struct sched_run *run, int32_t copy, int32_t split) {
-    struct ggml_backend_sched *sched = run->sched;
-    if (!sched->copy_callback ||
-        !sched_is_host_weight(&sched->graph, &sched->partition.copies[copy]))
+static bool application_copied(struct runner *runner, int32_t copy, int32_t split) {
+    const struct sched_work *work = runner->work;
+    if (!work->callbacks->copy ||
+        !sched_is_host_weight(work->graph, &work->partition->copies[copy]))
         return false;
-    const struct sched_value *value = &sched->graph.values[sched->partition.copies[copy].value];
-    struct ggml_cgraph part = ggml_graph_view(run->graph, sched->partition.splits[split].i_start,
-                                              sched->partition.splits[split].i_end);
-    part.uid = sched_frame(sched)->parts.graphs[split].uid;
-    sched_wait(sched, sched->placement.placed[sched->partition.copies[copy].value].backend);
-    return sched->copy_callback(sched->setup.streams[sched->partition.copies[copy].backend].backend,
-                                value->tensor, sched_copy_tensor(&sched->copies, copy), &part,
-                                sched->copy_callback_data);
+    const struct sched_value *value = &work->graph->values[work->partition->copies[copy].value];
+    struct ggml_cgraph part = ggml_graph_view(work->source, work->partition->splits[split].i_start,
+                                              work->partition->splits[split].i_end);
+    part.uid = work->parts[split].uid;
+    sched_wait(work->setup, runner->runs,
+               work->placement->placed[work->partition->copies[copy].value].backend);
+    return work->callbacks->copy(
+        work->setup->streams[work->partition->copies[copy].backend].backend, value->tensor,
+        sched_copy_tensor(work->copies, copy), &part, work->callbacks->copy_data);
 }
 
 // Makes one copy, in the cheapest way that both streams offer. False after the error was set, be
 // it by a plugin: the count of failures tells.
-static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
-    struct ggml_backend_sched *sched = run->sched;
-    const struct sched_copy *input = &sched->partition.copies[copy];
-    const struct sched_value *value = &sched->graph.values[input->value];
-    const int32_t from = sched->placement.placed[input->value].backend;
+static bool make_copy(struct runner *runner, int32_t copy, int32_t split) {
+    const struct sched_work *work = runner->work;
+    const struct sched_copy *input = &work->partition->copies[copy];
+    const struct sched_value *value = &work->graph->values[input->value];
+    const int32_t from = work->placement->placed[input->value].backend;
     const int32_t to = input->backend;
-    ggml_backend_t source = sched->setup.streams[from].backend;
-    ggml_backend_t target = sched->setup.streams[to].backend;
-    struct ggml_tensor *dst = sched_copy_tensor(&sched->copies, copy);
+    ggml_backend_t source = work->setup->streams[from].backend;
+    ggml_backend_t target = work->setup->streams[to].backend;
+    struct ggml_tensor *dst = sched_copy_tensor(work->copies, copy);
     const unsigned long told = ggml_fail_count();
     if (ggml_nbytes(value->tensor) == 0) return true;
     if (value->traits & SCHED_INPUT) { // the user may overwrite it as soon as the call returns
-        copy_blocking(sched, from, to, value->tensor, dst);
+        copy_blocking(runner, from, to, value->tensor, dst);
         return ggml_fail_count() == told;
     }
-    if (event_of(sched, to)) {
-        ggml_backend_event_wait(target, event_of(sched, to));
+    if (event_of(runner, to)) {
+        ggml_backend_event_wait(target, event_of(runner, to));
     } else {
-        sched_wait(sched, to);
+        sched_wait(work->setup, runner->runs, to);
     }
-    sched->queues[to].busy = true;
-    if (application_copied(run, copy, split)) return ggml_fail_count() == told;
-    if (sched_is_expert_copy(sched, input)) return sched_copy_experts(sched, copy, &run->experts);
+    runner->runs->queues[to].busy = true;
+    if (application_copied(runner, copy, split)) return ggml_fail_count() == told;
+    if (sched_is_expert_copy(work->graph, input))
+        return sched_copy_experts(work, runner->runs, copy, &runner->experts);
     if (!stream_copy_async(source, target, value->tensor, dst)) {
-        copy_blocking(sched, from, to, value->tensor, dst);
+        copy_blocking(runner, from, to, value->tensor, dst);
     }
     return ggml_fail_count() == told;
 }
 
 // make_copy(), with a slice in the profile if one is recorded.
-static bool copy_input(struct sched_run *run, int32_t copy, int32_t split) {
-    const uint64_t begin = sched_profile_clock(run->sched);
-    const bool done = make_copy(run, copy, split);
-    if (begin) sched_profile_copy(run->sched, copy, begin);
+static bool copy_input(struct runner *runner, int32_t copy, int32_t split) {
+    const uint64_t begin = sched_profile_clock(runner->runs);
+    const bool done = make_copy(runner, copy, split);
+    if (begin) sched_profile_copy(runner->runs->profile, runner->work, copy, begin);
     return done;
 }
 
 // `first` is the number of its first node in the graph that was split.
-static enum ggml_status compute_part(struct ggml_backend_sched *sched, int32_t backend,
+static enum ggml_status compute_part(struct runner *runner, int32_t backend,
                                      const struct ggml_graph *graph, int first) {
-    const uint64_t begin = sched_profile_clock(sched);
-    if (begin) sched_profile_enter(sched, backend, graph, first);
-    const enum ggml_status status = stream_graph_compute(
-        "ggml_backend_graph_compute_async", sched->setup.streams[backend].backend, graph);
-    if (begin) sched_profile_leave(sched, backend, begin);
+    ggml_backend_t stream = runner->work->setup->streams[backend].backend;
+    struct sched_profile *profile = runner->runs->profile;
+    const uint64_t begin = sched_profile_clock(runner->runs);
+    if (begin) sched_profile_enter(profile, backend, stream, graph, first);
+    const enum ggml_status status =
+        stream_graph_compute("ggml_backend_graph_compute_async", stream, graph);
+    if (begin) sched_profile_leave(profile, backend, stream, begin);
     return status;
 }
 
 // Computes nodes up to and including the first whose data the callback wants; *io_first moves
 // behind it.
-static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched,
-                                             const struct sched_split *split,
+static enum ggml_status compute_until_wanted(struct runner *runner, const struct sched_split *split,
                                              const struct ggml_graph *graph, int *io_first) {
+    const struct sched_work *work = runner->work;
     int end = *io_first;
     bool wanted = false;
     while (end < graph->n_nodes && !wanted) {
-        wanted = sched->callback(graph->nodes[end++], true, sched->callback_data);
+        wanted = work->callbacks->eval(graph->nodes[end++], true, work->callbacks->eval_data);
     }
     const struct ggml_graph part = {
         .size = sizeof(part),
@@ -143,111 +151,112 @@ static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched,
         .use_counts = graph->use_counts + *io_first,
     };
     const enum ggml_status status =
-        compute_part(sched, split->backend, &part, split->i_start + *io_first);
+        compute_part(runner, split->backend, &part, split->i_start + *io_first);
     *io_first = end;
     if (status != GGML_STATUS_SUCCESS) return status;
-    ggml_backend_synchronize(sched->setup.streams[split->backend].backend);
-    if (!wanted || sched->callback(graph->nodes[end - 1], false, sched->callback_data))
+    ggml_backend_synchronize(work->setup->streams[split->backend].backend);
+    if (!wanted || work->callbacks->eval(graph->nodes[end - 1], false, work->callbacks->eval_data))
         return status;
-    ggml_fail(GGML_HOST_ABORTED, "%s: the callback stopped it after '%s'", sched->setup.function,
+    ggml_fail(GGML_HOST_ABORTED, "%s: the callback stopped it after '%s'", work->setup->function,
               graph->nodes[end - 1]->name);
     return GGML_STATUS_ABORTED;
 }
 
 // With the application's callback the split is computed in parts, each up to a node that it
 // wants to see.
-static enum ggml_status compute(struct ggml_backend_sched *sched, const struct sched_split *split,
+static enum ggml_status compute(struct runner *runner, const struct sched_split *split,
                                 const struct ggml_graph *graph) {
+    const struct sched_work *work = runner->work;
     enum ggml_status status = GGML_STATUS_SUCCESS;
-    sched->queues[split->backend].busy = true;
-    if (!sched->callback) return compute_part(sched, split->backend, graph, split->i_start);
+    runner->runs->queues[split->backend].busy = true;
+    if (!work->callbacks->eval) return compute_part(runner, split->backend, graph, split->i_start);
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS;) {
-        status = compute_until_wanted(sched, split, graph, &i);
+        status = compute_until_wanted(runner, split, graph, &i);
     }
     return status;
 }
 
 // Says which split it was that failed, keeping the status.
-static enum ggml_status failed(const struct ggml_backend_sched *sched, int32_t number,
+static enum ggml_status failed(const struct runner *runner, int32_t number,
                                enum ggml_status status) {
+    const struct sched_work *work = runner->work;
     char message[512];
     const enum ggml_host_status reason = ggml_last_status();
     snprintf(message, sizeof(message), "%s", ggml_last_error());
     ggml_fail(reason == GGML_HOST_OK ? GGML_HOST_FAILED : reason, "%s: split %d of %d on %s: %s",
-              sched->setup.function, (int)number + 1, (int)sched->partition.n_splits,
-              sched_stream_label(&sched->setup, sched->partition.splits[number].backend), message);
+              work->setup->function, (int)number + 1, (int)work->partition->n_splits,
+              sched_stream_label(work->setup, work->partition->splits[number].backend), message);
     return status;
 }
 
 // Copies what the split reads from elsewhere: with a callback for weights those come last.
-static bool copy_inputs(struct sched_run *run, int32_t number) {
-    struct ggml_backend_sched *sched = run->sched;
-    const struct sched_split *split = &sched->partition.splits[number];
-    const int32_t *inputs = sched->partition.inputs + split->first_input;
-    const bool weights_last = sched->copy_callback != NULL;
+static bool copy_inputs(struct runner *runner, int32_t number) {
+    const struct sched_work *work = runner->work;
+    const struct sched_split *split = &work->partition->splits[number];
+    const int32_t *inputs = work->partition->inputs + split->first_input;
+    const bool weights_last = work->callbacks->copy != NULL;
     for (int32_t i = 0; i < split->n_inputs; ++i) {
-        if (weights_last &&
-            sched_is_host_weight(&sched->graph, &sched->partition.copies[inputs[i]]))
+        if (weights_last && sched_is_host_weight(work->graph, &work->partition->copies[inputs[i]]))
             continue;
-        if (!copy_input(run, inputs[i], number)) return false;
+        if (!copy_input(runner, inputs[i], number)) return false;
     }
     for (int32_t i = 0; weights_last && i < split->n_inputs; ++i) {
-        if (!sched_is_host_weight(&sched->graph, &sched->partition.copies[inputs[i]])) continue;
-        if (!copy_input(run, inputs[i], number)) return false;
+        if (!sched_is_host_weight(work->graph, &work->partition->copies[inputs[i]])) continue;
+        if (!copy_input(runner, inputs[i], number)) return false;
     }
     return true;
 }
 
 // Waits, copies, computes and records the event by which later splits know that this one is
 // done.
-static enum ggml_status run_split(struct sched_run *run, int32_t number) {
-    struct ggml_backend_sched *sched = run->sched;
-    const struct sched_split *split = &sched->partition.splits[number];
+static enum ggml_status run_split(struct runner *runner, int32_t number) {
+    const struct sched_work *work = runner->work;
+    const struct sched_split *split = &work->partition->splits[number];
     const unsigned long told = ggml_fail_count();
-    wait_for_others(run, split);
-    if (!copy_inputs(run, number) || ggml_fail_count() != told)
-        return failed(sched, number, GGML_STATUS_FAILED);
-    const enum ggml_status status =
-        compute(sched, split, &sched_frame(sched)->parts.graphs[number]);
+    wait_for_others(runner, split);
+    if (!copy_inputs(runner, number) || ggml_fail_count() != told)
+        return failed(runner, number, GGML_STATUS_FAILED);
+    const enum ggml_status status = compute(runner, split, &work->parts[number]);
     if (status == GGML_STATUS_ABORTED) return status;
-    if (status != GGML_STATUS_SUCCESS) return failed(sched, number, status);
-    if (event_of(sched, split->backend)) {
-        ggml_backend_event_record(event_of(sched, split->backend),
-                                  sched->setup.streams[split->backend].backend);
+    if (status != GGML_STATUS_SUCCESS) return failed(runner, number, status);
+    if (event_of(runner, split->backend)) {
+        ggml_backend_event_record(event_of(runner, split->backend),
+                                  work->setup->streams[split->backend].backend);
     }
     return GGML_STATUS_SUCCESS;
 }
 
 // After a failure nothing is left running; the reason stays the one that was recorded first.
-static void settle(struct ggml_backend_sched *sched) {
+static void drain(struct runner *runner) {
     char message[512];
     const enum ggml_host_status reason = ggml_last_status();
     const unsigned long told = ggml_fail_count();
     snprintf(message, sizeof(message), "%s", ggml_last_error());
-    sched_wait_all(sched);
+    sched_wait_all(runner->work->setup, runner->runs);
     if (ggml_fail_count() != told) ggml_fail(reason, "%s", message);
 }
 
-enum ggml_status sched_run(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
-    struct sched_run run = {.sched = sched, .graph = graph, .experts = {.ids = -1}};
-    const size_t n = (size_t)sched->setup.n_streams;
+// Every stream counts as busy from here on: what the application gave it is not known.
+enum ggml_status sched_run(const struct sched_work *work, struct sched_runs *runs) {
+    struct runner runner = {.work = work, .runs = runs, .experts = {.ids = -1}};
+    const size_t n = (size_t)work->setup->n_streams;
     enum ggml_status status = GGML_STATUS_SUCCESS;
-    run.last_in_pool = ggml_mem_alloc(n * sizeof(run.last_in_pool[0]));
-    if (!run.last_in_pool) {
-        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to run the graph", sched->setup.function);
+    runner.last_in_pool = ggml_mem_alloc(n * sizeof(runner.last_in_pool[0]));
+    if (!runner.last_in_pool) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to run the graph", work->setup->function);
         return GGML_STATUS_ALLOC_FAILED;
     }
-    sched_frame(sched)->run = ++sched->run;
-    if (sched->profile) sched_profile_collect(sched);
+    sched_frame(runs)->run = ++runs->run;
+    if (runs->profile) sched_profile_collect(work->setup, runs);
     for (size_t b = 0; b < n; ++b) {
-        sched->queues[b].busy = true;
-        run.last_in_pool[b] = -1;
+        runs->queues[b].busy = true;
+        runner.last_in_pool[b] = -1;
     }
-    for (int32_t i = 0; i < sched->partition.n_splits && status == GGML_STATUS_SUCCESS; ++i) {
-        status = run_split(&run, i);
+    for (int32_t i = 0; i < work->partition->n_splits && status == GGML_STATUS_SUCCESS; ++i) {
+        status = run_split(&runner, i);
     }
-    if (status != GGML_STATUS_SUCCESS) settle(sched);
-    ggml_mem_free(run.last_in_pool);
-    ggml_mem_free(run.experts.used);
+    if (status != GGML_STATUS_SUCCESS) drain(&runner);
+    ggml_mem_free(runner.last_in_pool);
+    ggml_mem_free(runner.experts.used);
     return status;
 }

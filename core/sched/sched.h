@@ -2,33 +2,19 @@
 // The scheduler: the results of the passes for the last graph, the buffers, and what is running.
 //
 // Passes, each a file of pass/ with const inputs and one result: graph.c (numbering) ->
-// placement.c,
-// ../cost (placement) -> partition.c (splits) -> copies.c (tensors that are copied to) ->
-// subgraphs.c (a graph per split) -> liveness.c -> plan.c (offsets) -> bind.c (addresses). split.c
-// and allocate.c call them, run.c runs what they made. replay.c skips most of them for a graph that
-// repeats the last one.
+// placement.c, ../cost (placement) -> partition.c (splits) -> copies.c (tensors that are copied to)
+// -> subgraphs.c (a graph per split) -> liveness.c -> plan.c (offsets) -> bind.c (addresses).
+// split.c and allocate.c call them, run.c runs what they made; its results are struct sched_runs.
+// replay.c skips most of them for a graph that repeats the last one.
 #ifndef GGML_SCHED_SCHED_H
 #define GGML_SCHED_SCHED_H
 
-#include "device/stream_watch.h"
 #include "ggml-alloc.h"
 #include "sched/pass/bind.h"
 #include "sched/replay.h"
+#include "sched/run.h"
 
 enum sched_state { SCHED_RESET, SCHED_SPLIT, SCHED_ALLOCATED };
-
-// What the host knows of the work of a stream.
-struct sched_queue {
-    bool busy;                 // may have queued work
-    uint64_t done_run;         // runs up to this one are finished
-    struct stream_watch watch; // the application may free the stream first
-};
-
-// What streams may still look at after a run was queued, beside the tensors of copies.
-struct sched_frame {
-    struct sched_parts parts;
-    uint64_t run; // the last that used it
-};
 
 // Pipeline copies, which are never released, in buffers of their own: new plans of results leave
 // them alone. To the graph allocator they are a graph of leafs.
@@ -43,10 +29,7 @@ struct sched_slots {
 struct ggml_backend_sched {
     struct sched_setup setup;
     enum sched_state state;
-    ggml_backend_sched_eval_callback callback;
-    void *callback_data;
-    ggml_backend_sched_copy_callback copy_callback;
-    void *copy_callback_data;
+    struct sched_callbacks callbacks;
     ggml_backend_sched_realloc_callback realloc_callback;
     void *realloc_callback_data;
 
@@ -70,20 +53,8 @@ struct ggml_backend_sched {
     uint64_t placement_hash; // of the last graph that was allocated while realloc_callback was set
     int32_t placement_nodes; // of that graph
 
-    // Runs.
-    struct sched_queue *queues;             // by stream
-    struct tensor_pool pools[SCHED_FRAMES]; // of copies, by frame
-    struct sched_frame frames[SCHED_FRAMES];
-    int cur_frame;
-    int cur_copy;
-    int next_copy;
-    uint64_t run;                  // number of the last
-    struct sched_profile *profile; // NULL: no times are recorded
+    struct sched_runs runs;
 };
-
-static inline struct sched_frame *sched_frame(struct ggml_backend_sched *sched) {
-    return &sched->frames[sched->cur_frame];
-}
 
 // Where the value is computed or lies.
 static inline int32_t sched_stream_of(const struct ggml_backend_sched *sched, int32_t value) {
@@ -120,31 +91,6 @@ bool sched_allocate(struct ggml_backend_sched *sched);
 // Plans it and makes the buffers large enough, or only tells their sizes; false with a message.
 bool sched_reserve_buffers(struct ggml_backend_sched *sched);
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
-
-// Waits for a stream, or for all.
-void sched_wait(struct ggml_backend_sched *sched, int32_t backend);
-void sched_wait_all(struct ggml_backend_sched *sched);
-// Waits for an event that the stream recorded.
-void sched_wait_event(struct ggml_backend_sched *sched, int32_t backend,
-                      ggml_backend_event_t event);
-// Takes the next frame, when nothing looks at it any more. Returns the empty pool of its copies.
-struct tensor_pool *sched_next_frame(struct ggml_backend_sched *sched);
-
-// Runs the splits of the allocated graph.
-enum ggml_status sched_run(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
-
-// Expert-only copies: see expert.c. `known` is kept from one copy to the next of a run.
-struct sched_experts {
-    int32_t ids;   // value that `used` was read from, or -1
-    int64_t count; // of experts
-    uint8_t *used; // by expert
-    int64_t used_capacity;
-};
-// Whether only some experts of the input have to be copied.
-bool sched_is_expert_copy(const struct ggml_backend_sched *sched, const struct sched_copy *copy);
-// Queues the copy of the experts that are used; false with a message.
-bool sched_copy_experts(struct ggml_backend_sched *sched, int32_t copy,
-                        struct sched_experts *known);
 
 // Logs the splits if GGML_SCHED_DEBUG says so.
 void sched_log(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph);

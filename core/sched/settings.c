@@ -15,8 +15,8 @@ void ggml_backend_sched_set_copy_callback(ggml_backend_sched_t sched,
                                           void *user_data) {
     THREAD_GUARD_VOID(sched);
     if (!sched_is_given(sched, __func__, "scheduler")) return;
-    sched->copy_callback = callback;
-    sched->copy_callback_data = user_data;
+    sched->callbacks.copy = callback;
+    sched->callbacks.copy_data = user_data;
 }
 
 void ggml_backend_sched_set_realloc_callback(ggml_backend_sched_t sched,
@@ -33,8 +33,8 @@ void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched,
                                           void *user_data) {
     THREAD_GUARD_VOID(sched);
     if (!sched_is_given(sched, __func__, "scheduler")) return;
-    sched->callback = callback;
-    sched->callback_data = user_data;
+    sched->callbacks.eval = callback;
+    sched->callbacks.eval_data = user_data;
 }
 
 // --- pins

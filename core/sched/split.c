@@ -26,7 +26,7 @@ static bool place(struct ggml_backend_sched *sched) {
 // Copies are made in the order of the partition, whose rewrites nodes follow from then on.
 static bool make_copies(struct ggml_backend_sched *sched, struct tensor_pool *pool) {
     const struct sched_graph *graph = &sched->graph;
-    if (!sched_copies_make(&sched->setup, graph, &sched->partition, sched->cur_copy, pool,
+    if (!sched_copies_make(&sched->setup, graph, &sched->partition, sched->runs.slot, pool,
                            &sched->copies)) {
         return false;
     }
@@ -40,12 +40,12 @@ bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->bound = sched->cache.valid = false;
     sched->subgraphs.order = sched->subgraphs.steps = NULL;
     sched_partition_clear(&sched->partition);
-    struct tensor_pool *pool = sched_next_frame(sched);
+    struct tensor_pool *pool = sched_next_frame(&sched->setup, &sched->runs);
     if (sched_graph_make(setup, graph, &sched->graph) && place(sched) &&
         sched_partition(setup, &sched->graph, &sched->placement, &sched->partition) &&
         make_copies(sched, pool) &&
         sched_subgraphs_make(setup, &sched->graph, &sched->partition, graph,
-                             &sched_frame(sched)->parts, &sched->subgraphs)) {
+                             &sched_frame(&sched->runs)->parts, &sched->subgraphs)) {
         sched_set_last_graph(sched, graph);
         return true;
     }

@@ -1,57 +1,57 @@
 // SPDX-License-Identifier: MIT
 // Waits of the calling thread for streams and frames.
 #include "sched/report/profile.h"
-#include "sched/sched.h"
+#include "sched/run.h"
 
 // Nothing to do for a stream that was given no work since it was waited for last.
-void sched_wait(struct ggml_backend_sched *sched, int32_t backend) {
-    struct sched_queue *queue = &sched->queues[backend];
+void sched_wait(const struct sched_setup *setup, struct sched_runs *runs, int32_t backend) {
+    struct sched_queue *queue = &runs->queues[backend];
     if (!queue->busy) return;
-    const uint64_t begin = sched_profile_clock(sched);
+    const uint64_t begin = sched_profile_clock(runs);
     // A stream has finished its work before it was freed.
-    if (!queue->watch.ended) ggml_backend_synchronize(sched->setup.streams[backend].backend);
-    if (begin) sched_profile_wait(sched, backend, begin);
+    if (!queue->watch.ended) ggml_backend_synchronize(setup->streams[backend].backend);
+    if (begin) sched_profile_wait(runs->profile, backend, begin);
     queue->busy = false;
-    queue->done_run = sched->run;
+    queue->done_run = runs->run;
 }
 
 // Waits for one event of a stream, whose later work may go on.
-void sched_wait_event(struct ggml_backend_sched *sched, int32_t backend,
-                      ggml_backend_event_t event) {
-    const uint64_t begin = sched_profile_clock(sched);
+void sched_wait_event(struct sched_runs *runs, int32_t backend, ggml_backend_event_t event) {
+    const uint64_t begin = sched_profile_clock(runs);
     ggml_backend_event_synchronize(event);
-    if (begin) sched_profile_wait(sched, backend, begin);
+    if (begin) sched_profile_wait(runs->profile, backend, begin);
 }
 
 // The streams may have work from elsewhere too.
-void sched_wait_all(struct ggml_backend_sched *sched) {
-    for (int b = 0; b < sched->setup.n_streams; ++b) {
-        sched->queues[b].busy = true;
-        sched_wait(sched, b);
+void sched_wait_all(const struct sched_setup *setup, struct sched_runs *runs) {
+    for (int b = 0; b < setup->n_streams; ++b) {
+        runs->queues[b].busy = true;
+        sched_wait(setup, runs, b);
     }
 }
 
 // Waits until the stream has finished a run: by its event if it has some, else for all its work.
-static void wait_for_run(struct ggml_backend_sched *sched, int32_t backend, uint64_t run) {
-    struct sched_queue *queue = &sched->queues[backend];
+static void wait_for_run(const struct sched_setup *setup, struct sched_runs *runs, int32_t backend,
+                         uint64_t run) {
+    struct sched_queue *queue = &runs->queues[backend];
     if (queue->done_run >= run) return;
-    ggml_backend_event_t event = sched->setup.streams[backend].events[sched->cur_copy];
+    ggml_backend_event_t event = setup->streams[backend].events[runs->slot];
     if (event) {
-        sched_wait_event(sched, backend, event);
+        sched_wait_event(runs, backend, event);
         queue->done_run = run;
     } else {
-        sched_wait(sched, backend);
+        sched_wait(setup, runs, backend);
     }
 }
 
 // Without a pipeline two frames alternate: streams may look at the last graph while the next is
 // split.
-struct tensor_pool *sched_next_frame(struct ggml_backend_sched *sched) {
-    sched->cur_frame = sched->setup.pipeline_depth > 1 ? sched->cur_copy : !sched->cur_frame;
-    for (int b = 0; b < sched->setup.n_streams; ++b) {
-        wait_for_run(sched, b, sched_frame(sched)->run);
+struct tensor_pool *sched_next_frame(const struct sched_setup *setup, struct sched_runs *runs) {
+    runs->frame = setup->pipeline_depth > 1 ? runs->slot : !runs->frame;
+    for (int b = 0; b < setup->n_streams; ++b) {
+        wait_for_run(setup, runs, b, sched_frame(runs)->run);
     }
-    struct tensor_pool *pool = &sched->pools[sched->cur_frame];
+    struct tensor_pool *pool = &runs->pools[runs->frame];
     tensor_pool_clear(pool);
     return pool;
 }

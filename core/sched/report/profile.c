@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "base/thread_guard.h"
 #include "plugin/query/profile.h"
+#include "sched/sched.h"
 
 enum { DEFAULT_SLICES = 65536, MOST_SLICES = 1 << 22, READ_AT_ONCE = 256 };
 static const size_t NO_TENSOR = SIZE_MAX;
@@ -125,9 +126,8 @@ static size_t describe_nodes(struct sched_profile *profile, const struct ggml_gr
 }
 
 // Called before a part of a graph is given to a stream: its slices will carry the part's number.
-void sched_profile_enter(struct ggml_backend_sched *sched, int32_t backend,
+void sched_profile_enter(struct sched_profile *profile, int32_t backend, ggml_backend_t stream,
                          const struct ggml_graph *graph, int first) {
-    struct sched_profile *profile = sched->profile;
     const struct ggml_extension_profile *extension = profile->streams[backend].extension;
     size_t tensor = find_described(profile, graph);
     if (tensor == NO_TENSOR) tensor = describe_nodes(profile, graph);
@@ -146,18 +146,18 @@ void sched_profile_enter(struct ggml_backend_sched *sched, int32_t backend,
         .first = first,
         .n_nodes = graph->n_nodes,
     };
-    if (extension) extension->tag(sched->setup.streams[backend].backend, profile->part);
+    if (extension) extension->tag(stream, profile->part);
 }
 
 // Called after it; a stream whose plugin doesn't record gets one slice for the part as a whole.
-void sched_profile_leave(struct ggml_backend_sched *sched, int32_t backend, uint64_t begin_ns) {
-    struct sched_profile *profile = sched->profile;
+void sched_profile_leave(struct sched_profile *profile, int32_t backend, ggml_backend_t stream,
+                         uint64_t begin_ns) {
     const struct ggml_extension_profile *extension = profile->streams[backend].extension;
     if (profile->part == 0) return;
     const struct profile_part *part =
         (const struct profile_part *)profile->parts.values + profile->part - 1;
     if (extension) { // what the application computes there is not the scheduler's
-        extension->tag(sched->setup.streams[backend].backend, 0);
+        extension->tag(stream, 0);
     } else {
         add_span(profile, (struct profile_span){
                               .kind = GGML_SCHED_SLICE_SPLIT,
@@ -176,38 +176,38 @@ void sched_profile_leave(struct ggml_backend_sched *sched, int32_t backend, uint
 
 // A slice for a copy between streams; its type and size are the tensor's, its operation is
 // empty.
-void sched_profile_copy(struct ggml_backend_sched *sched, int32_t copy, uint64_t begin_ns) {
-    struct sched_profile *profile = sched->profile;
-    const struct sched_value *value = &sched->graph.values[sched->partition.copies[copy].value];
+void sched_profile_copy(struct sched_profile *profile, const struct sched_work *work, int32_t copy,
+                        uint64_t begin_ns) {
+    const struct sched_copy *made = &work->partition->copies[copy];
+    const struct sched_value *value = &work->graph->values[made->value];
     struct profile_tensor *tensor = list_add(&profile->tensors, 1, sizeof(*tensor));
     if (tensor) {
         describe(tensor, value->tensor);
         tensor->op = "";
     }
-    add_span(profile,
-             (struct profile_span){
-                 .kind = GGML_SCHED_SLICE_COPY,
-                 .backend = sched->partition.copies[copy].backend,
-                 .from = sched->placement.placed[sched->partition.copies[copy].value].backend,
-                 .node = -1,
-                 .run = profile->run,
-                 .tensor = tensor ? profile->tensors.n - 1 : NO_TENSOR,
-                 .begin_ns = begin_ns,
-                 .end_ns = sched_clock_ns(),
-             });
+    add_span(profile, (struct profile_span){
+                          .kind = GGML_SCHED_SLICE_COPY,
+                          .backend = made->backend,
+                          .from = work->placement->placed[made->value].backend,
+                          .node = -1,
+                          .run = profile->run,
+                          .tensor = tensor ? profile->tensors.n - 1 : NO_TENSOR,
+                          .begin_ns = begin_ns,
+                          .end_ns = sched_clock_ns(),
+                      });
 }
 
-void sched_profile_wait(struct ggml_backend_sched *sched, int32_t backend, uint64_t begin_ns) {
-    add_span(sched->profile, (struct profile_span){
-                                 .kind = GGML_SCHED_SLICE_WAIT,
-                                 .backend = backend,
-                                 .from = -1,
-                                 .node = -1,
-                                 .run = sched->profile->run,
-                                 .tensor = NO_TENSOR,
-                                 .begin_ns = begin_ns,
-                                 .end_ns = sched_clock_ns(),
-                             });
+void sched_profile_wait(struct sched_profile *profile, int32_t backend, uint64_t begin_ns) {
+    add_span(profile, (struct profile_span){
+                          .kind = GGML_SCHED_SLICE_WAIT,
+                          .backend = backend,
+                          .from = -1,
+                          .node = -1,
+                          .run = profile->run,
+                          .tensor = NO_TENSOR,
+                          .begin_ns = begin_ns,
+                          .end_ns = sched_clock_ns(),
+                      });
 }
 
 // --- from the streams
@@ -238,40 +238,40 @@ static void add_slice(struct sched_profile *profile, const struct ggml_profile_s
                       });
 }
 
-static const struct ggml_extension_profile *telling(const struct ggml_backend_sched *sched, int b) {
-    const struct profile_stream *stream = &sched->profile->streams[b];
-    return stream->is_repeated || sched->queues[b].watch.ended ? NULL : stream->extension;
+static const struct ggml_extension_profile *telling(const struct sched_runs *runs, int b) {
+    const struct profile_stream *stream = &runs->profile->streams[b];
+    return stream->is_repeated || runs->queues[b].watch.ended ? NULL : stream->extension;
 }
 
 // No more than it keeps: a stream that always has another slice does not hold up the scheduler.
-static void read_stream(struct ggml_backend_sched *sched, int b) {
-    const struct ggml_extension_profile *extension = telling(sched, b);
+static void read_stream(const struct sched_setup *setup, struct sched_runs *runs, int b) {
+    const struct ggml_extension_profile *extension = telling(runs, b);
     struct ggml_profile_slice slices[READ_AT_ONCE];
     uint64_t n = READ_AT_ONCE;
-    const uint64_t most = sched->profile->capacity;
+    const uint64_t most = runs->profile->capacity;
     for (uint64_t all = 0; extension && n == READ_AT_ONCE && all <= most; all += n) {
         uint64_t lost = 0;
         n = 0;
-        if (extension->read(sched->setup.streams[b].backend, slices, READ_AT_ONCE, &n, &lost) !=
+        if (extension->read(setup->streams[b].backend, slices, READ_AT_ONCE, &n, &lost) !=
             GGML_HOST_OK)
             return;
         for (uint64_t i = 0; i < n && i < READ_AT_ONCE; ++i) {
-            add_slice(sched->profile, &slices[i]);
+            add_slice(runs->profile, &slices[i]);
         }
-        sched->profile->lost += lost;
+        runs->profile->lost += lost;
     }
 }
 
-static void read_streams(struct ggml_backend_sched *sched) {
-    for (int b = 0; b < sched->setup.n_streams; ++b) {
-        read_stream(sched, b);
+static void read_streams(const struct sched_setup *setup, struct sched_runs *runs) {
+    for (int b = 0; b < setup->n_streams; ++b) {
+        read_stream(setup, runs, b);
     }
 }
 
 // Called after each run, so that plugins' memory for slices isn't used up.
-void sched_profile_collect(struct ggml_backend_sched *sched) {
-    struct sched_profile *profile = sched->profile;
-    read_streams(sched);
+void sched_profile_collect(const struct sched_setup *setup, struct sched_runs *runs) {
+    struct sched_profile *profile = runs->profile;
+    read_streams(setup, runs);
     ++profile->run;
     profile->first_part_of_last_run = profile->first_part_of_run;
     profile->first_part_of_run = profile->parts.n;
@@ -279,29 +279,29 @@ void sched_profile_collect(struct ggml_backend_sched *sched) {
 
 // --- begin and end
 
-void sched_profile_drop(struct ggml_backend_sched *sched) {
-    struct sched_profile *profile = sched->profile;
+void sched_profile_drop(const struct sched_setup *setup, struct sched_runs *runs) {
+    struct sched_profile *profile = runs->profile;
     if (!profile) return;
-    for (int b = 0; profile->streams && b < sched->setup.n_streams; ++b) {
-        const struct ggml_extension_profile *extension = telling(sched, b);
-        if (extension) extension->end(sched->setup.streams[b].backend);
+    for (int b = 0; profile->streams && b < setup->n_streams; ++b) {
+        const struct ggml_extension_profile *extension = telling(runs, b);
+        if (extension) extension->end(setup->streams[b].backend);
     }
     ggml_mem_free(profile->streams);
     ggml_mem_free(profile->parts.values);
     ggml_mem_free(profile->spans.values);
     ggml_mem_free(profile->tensors.values);
     ggml_mem_free(profile);
-    sched->profile = NULL;
+    runs->profile = NULL;
 }
 
 // Has a stream record. The same stream at a second place records once; one that can't is no
 // failure.
 static int32_t begin_stream(struct ggml_backend_sched *sched, int b, uint64_t max_slices) {
-    struct profile_stream *stream = &sched->profile->streams[b];
+    struct profile_stream *stream = &sched->runs.profile->streams[b];
     ggml_backend_t backend = sched->setup.streams[b].backend;
     const int first = sched_find_stream(sched, backend);
     if (first < b) {
-        *stream = (struct profile_stream){sched->profile->streams[first].extension, true};
+        *stream = (struct profile_stream){sched->runs.profile->streams[first].extension, true};
         return GGML_HOST_OK;
     }
     const struct ggml_extension_profile *extension = plugin_profile(sched->setup.streams[b].device);
@@ -315,19 +315,19 @@ static int32_t begin_stream(struct ggml_backend_sched *sched, int b, uint64_t ma
 enum ggml_host_status ggml_sched_profile_begin(ggml_backend_sched_t sched, size_t max_slices) {
     THREAD_GUARD(sched, GGML_HOST_BUSY);
     if (!sched) return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
-    if (sched->profile)
+    if (sched->runs.profile)
         return ggml_fail(GGML_HOST_BUSY, "%s: the scheduler records already", __func__);
     for (int b = 0; b < sched->setup.n_streams; ++b) {
         if (!sched_stream_is_live(sched, b, __func__)) return GGML_HOST_INVALID_ARGUMENT;
     }
-    sched_wait_all(sched);
+    sched_wait_all(&sched->setup, &sched->runs);
     struct sched_profile *profile = ggml_mem_calloc(1, sizeof(*profile));
-    sched->profile = profile;
+    sched->runs.profile = profile;
     if (profile)
         profile->streams =
             ggml_mem_calloc((size_t)sched->setup.n_streams, sizeof(profile->streams[0]));
     if (!profile || !profile->streams) {
-        sched_profile_drop(sched);
+        sched_profile_drop(&sched->setup, &sched->runs);
         return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to record", __func__);
     }
     profile->begin_ns = sched_clock_ns();
@@ -337,7 +337,7 @@ enum ggml_host_status ggml_sched_profile_begin(ggml_backend_sched_t sched, size_
         if (status == GGML_HOST_OK) continue;
         char reason[256];
         snprintf(reason, sizeof(reason), "%s", ggml_last_error());
-        sched_profile_drop(sched);
+        sched_profile_drop(&sched->setup, &sched->runs);
         return ggml_fail((enum ggml_host_status)status, "%s: %s: %s", __func__,
                          sched_stream_label(&sched->setup, b), reason);
     }
@@ -397,7 +397,7 @@ static struct ggml_sched_slice make_slice(const struct ggml_sched_profile *resul
 // Takes over the descriptions of tensors, copies the rest and sorts slices by time. NULL without
 // memory.
 static ggml_sched_profile_t make_result(struct ggml_backend_sched *sched) {
-    struct sched_profile *profile = sched->profile;
+    struct sched_profile *profile = sched->runs.profile;
     const size_t n = profile->spans.n;
     ggml_sched_profile_t result = ggml_mem_calloc(1, sizeof(*result));
     if (!result) return NULL;
@@ -422,16 +422,16 @@ static ggml_sched_profile_t make_result(struct ggml_backend_sched *sched) {
 
 ggml_sched_profile_t ggml_sched_profile_end(ggml_backend_sched_t sched) {
     THREAD_GUARD(sched, NULL);
-    if (!sched || !sched->profile) {
+    if (!sched || !sched->runs.profile) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: %s", __func__,
                   sched ? "the scheduler records nothing" : "the scheduler is NULL");
         return NULL;
     }
-    sched_wait_all(sched);
-    read_streams(sched);
+    sched_wait_all(&sched->setup, &sched->runs);
+    read_streams(&sched->setup, &sched->runs);
     ggml_sched_profile_t result = make_result(sched);
     if (!result) ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a profile", __func__);
-    sched_profile_drop(sched);
+    sched_profile_drop(&sched->setup, &sched->runs);
     return result;
 }
 

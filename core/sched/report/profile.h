@@ -3,7 +3,7 @@
 #ifndef GGML_SCHED_PROFILE_H
 #define GGML_SCHED_PROFILE_H
 
-#include "sched/sched.h"
+#include "sched/run.h"
 
 // A tensor as it was when it was used: it may be gone when the profile is read.
 struct profile_tensor {
@@ -29,22 +29,24 @@ struct ggml_sched_profile {
 uint64_t sched_clock_ns(void);
 
 // The time, above 0, or 0 while nothing is recorded.
-static inline uint64_t sched_profile_clock(const struct ggml_backend_sched *sched) {
-    return sched->profile ? sched_clock_ns() : 0;
+static inline uint64_t sched_profile_clock(const struct sched_runs *runs) {
+    return runs->profile ? sched_clock_ns() : 0;
 }
 
 // Before and after nodes are given to a stream; `first` is the number of the first in the graph
 // that was split. Between both the stream records under a tag. What there is no memory for is
 // counted as lost.
-void sched_profile_enter(struct ggml_backend_sched *sched, int32_t backend,
+void sched_profile_enter(struct sched_profile *profile, int32_t backend, ggml_backend_t stream,
                          const struct ggml_graph *graph, int first);
-void sched_profile_leave(struct ggml_backend_sched *sched, int32_t backend, uint64_t begin_ns);
+void sched_profile_leave(struct sched_profile *profile, int32_t backend, ggml_backend_t stream,
+                         uint64_t begin_ns);
 // The host copied a tensor, or waited for a stream, until now.
-void sched_profile_copy(struct ggml_backend_sched *sched, int32_t copy, uint64_t begin_ns);
-void sched_profile_wait(struct ggml_backend_sched *sched, int32_t backend, uint64_t begin_ns);
+void sched_profile_copy(struct sched_profile *profile, const struct sched_work *work, int32_t copy,
+                        uint64_t begin_ns);
+void sched_profile_wait(struct sched_profile *profile, int32_t backend, uint64_t begin_ns);
 // Takes what the streams have recorded so far. A graph begins to be computed.
-void sched_profile_collect(struct ggml_backend_sched *sched);
+void sched_profile_collect(const struct sched_setup *setup, struct sched_runs *runs);
 // Stops and forgets everything.
-void sched_profile_drop(struct ggml_backend_sched *sched);
+void sched_profile_drop(const struct sched_setup *setup, struct sched_runs *runs);
 
 #endif

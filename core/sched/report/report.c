@@ -19,7 +19,7 @@ struct collector {
 // Why the copy is there, for a person. The order matters: an expert's weights are weights too.
 static const char *copy_reason(const struct ggml_backend_sched *sched, int32_t copy) {
     const struct sched_value *value = &sched->graph.values[sched->partition.copies[copy].value];
-    if (sched_is_expert_copy(sched, &sched->partition.copies[copy])) {
+    if (sched_is_expert_copy(&sched->graph, &sched->partition.copies[copy])) {
         return "a weight that the device can't read there; only the experts that are used";
     }
     if (value->traits & SCHED_WEIGHT) return "a weight that the device can't read there";
@@ -130,7 +130,7 @@ static ggml_sched_report_t make_report(ggml_backend_sched_t sched, const size_t 
     if (c.report && collect(&c, sizes) &&
         (!sched->setup.figures ||
          cost_elapsed(&sched->setup, &sched->graph, &sched->placement, &sched->partition,
-                      &sched->subgraphs, sched->cur_copy, &c.report->elapsed))) {
+                      &sched->subgraphs, sched->runs.slot, &c.report->elapsed))) {
         c.report->seconds = sched->setup.figures ? sched->placement.seconds : 0;
         return c.report;
     }
