@@ -11,7 +11,7 @@
 // Windows of blocks that live across a cut.
 enum {
     ACROSS = -1,
-    LATE = -2, // the same, across one cut and at no peak
+    LATE = -2, // the same, but at no peak
 };
 
 struct windows {
@@ -20,8 +20,8 @@ struct windows {
     size_t good_enough;
     int32_t *ends;      // by window: the event behind its last
     int32_t *window_of; // by block
-    int32_t *events;    // of one window, while that is planned
-    int32_t n_windows, n_late;
+    int32_t *events;    // of one window, while that is planned; then late blocks that are placed
+    int32_t n_windows, n_late, n_placed;
 };
 
 // Bytes that begin to live with an event: a negative number, in two's complement, where a block
@@ -67,8 +67,7 @@ static void assign_blocks(struct windows *windows, size_t much) {
             windows->window_of[event] = window;
             windows->blocks[event].offset = (size_t)i;
         } else if (windows->window_of[~event] != window) {
-            const bool late = windows->window_of[~event] == window - 1 &&
-                              much_at < windows->blocks[~event].offset;
+            const bool late = much_at < windows->blocks[~event].offset;
             windows->window_of[~event] = late ? LATE : ACROSS;
             windows->n_late += late;
         }
@@ -95,52 +94,61 @@ static size_t plan_window(const struct windows *windows, int32_t window, int32_t
     return base + needed;
 }
 
-// Whether both live at once and share bytes.
-static bool collide(const struct memory_block *a, const struct memory_block *b) {
-    return a->first <= b->last && b->first <= a->last && a->offset < b->offset + b->size &&
-           b->offset < a->offset + a->size;
+// Moves the block behind the other one if both live at once and share bytes; returns whether it
+// did.
+static bool move_behind(struct memory_block *block, const struct memory_block *other) {
+    if (block->first > other->last || other->first > block->last ||
+        block->offset >= other->offset + other->size ||
+        other->offset >= block->offset + block->size) {
+        return false;
+    }
+    block->offset = other->offset + other->size;
+    return true;
 }
 
-// Moves a late block up past everything that it collides with, from `base` on; events of the two
-// windows that it lives in are among [begin, end). Returns its end.
-static size_t place_late(const struct windows *windows, int32_t number, int32_t begin, int32_t end,
-                         size_t base, int64_t *io_budget) {
-    struct memory_block *block = &windows->blocks[number];
+// Moves a late block up from `base` past everything that it collides with: blocks of the windows
+// that it lives in, which have events in [begin, end), and late blocks that were placed before it.
+// Returns its end.
+static size_t place_late(const struct windows *windows, struct memory_block *block, int32_t begin,
+                         int32_t end, size_t base, int64_t *io_budget) {
     bool moved = true;
     block->offset = base;
     while (moved && *io_budget > 0) {
         moved = false;
-        *io_budget -= end - begin;
+        *io_budget -= end - begin + windows->n_placed;
         for (int32_t i = begin; i < end; ++i) {
             const int32_t event = windows->timeline->events[i];
             const int32_t met = event < 0 ? ~event : event;
-            if (met == number || windows->window_of[met] == ACROSS ||
-                windows->blocks[met].offset == SIZE_MAX || !collide(block, &windows->blocks[met])) {
-                continue;
-            }
-            block->offset = windows->blocks[met].offset + windows->blocks[met].size;
-            moved = true;
+            if (windows->window_of[met] >= 0) moved |= move_behind(block, &windows->blocks[met]);
+        }
+        for (int32_t i = 0; i < windows->n_placed; ++i) {
+            moved |= move_behind(block, &windows->blocks[windows->events[i]]);
         }
     }
     return block->offset + block->size;
 }
 
-// Places the late blocks when all others are. Returns the end of the highest; SIZE_MAX: it takes
-// too long.
-static size_t place_all_late(const struct windows *windows, int32_t n, size_t base) {
+// Places the late blocks when all others are, in the order in which they begin. Returns the end of
+// the highest; SIZE_MAX: it takes too long.
+static size_t place_all_late(struct windows *windows, int32_t n, size_t base) {
+    const int32_t *events = windows->timeline->events;
     int64_t budget = 65536 + 64 * (int64_t)n;
     int32_t window = 0;
     size_t needed = 0;
-    for (int32_t i = 0; i < n; ++i) {
-        if (windows->window_of[i] == LATE) windows->blocks[i].offset = SIZE_MAX;
-    }
+    windows->n_placed = 0;
     for (int32_t i = 0; i < windows->timeline->n_events && budget > 0; ++i) {
-        const int32_t event = windows->timeline->events[i];
+        const int32_t event = events[i];
         if (i == windows->ends[window]) ++window;
         if (event < 0 || windows->window_of[event] != LATE) continue;
+        int32_t at = i, last = window; // where it ends
+        while (events[at] != ~event) {
+            if (++at == windows->ends[last]) ++last;
+        }
+        budget -= at - i;
         const int32_t begin = window > 0 ? windows->ends[window - 1] : 0;
         const size_t end =
-            place_late(windows, event, begin, windows->ends[window + 1], base, &budget);
+            place_late(windows, &windows->blocks[event], begin, windows->ends[last], base, &budget);
+        windows->events[windows->n_placed++] = event;
         if (end > needed) needed = end;
     }
     return budget > 0 ? needed : SIZE_MAX;
