@@ -23,6 +23,8 @@ static int find_pool(struct ggml_gallocr *galloc, ggml_backend_buffer_type_t buf
     return galloc->n_pools++;
 }
 
+// One pool per distinct type. What could be made is freed by ggml_gallocr_free(), which takes an
+// allocator that is half made.
 ggml_gallocr_t ggml_gallocr_new_n(ggml_backend_buffer_type_t *bufts, int n_bufs) {
     struct ggml_gallocr *galloc = NULL;
     bool given = bufts && n_bufs > 0;
@@ -149,6 +151,7 @@ bool ggml_gallocr_reserve(ggml_gallocr_t galloc, struct ggml_cgraph *graph) {
     return ggml_gallocr_reserve_n(galloc, graph, NULL, NULL);
 }
 
+// Plans into `spare` and forgets it: nothing is allocated and the plan in use stays.
 void ggml_gallocr_reserve_n_size(ggml_gallocr_t galloc, struct ggml_cgraph *graph,
                                  const int *node_buffer_ids, const int *leaf_buffer_ids,
                                  size_t *sizes) {
@@ -186,6 +189,7 @@ bool ggml_gallocr_alloc_graph(ggml_gallocr_t galloc, struct ggml_cgraph *graph) 
     return result == PLAN_USED;
 }
 
+// What several buffers share counts for the first of them, so that sums are what is used.
 size_t ggml_gallocr_get_buffer_size(ggml_gallocr_t galloc, int buffer_id) {
     THREAD_GUARD(galloc, 0);
     if (!galloc || buffer_id < 0 || buffer_id >= galloc->n_buffers) {

@@ -6,18 +6,21 @@
 #include "base/mem.h"
 #include "base/status.h"
 
+// The best placement so far, and the one that is tried.
 struct choice {
     const struct cost_model *model;
     int32_t *tried, *best; // [value]: stream, of roots
     struct cost_result result;
 };
 
-// Whether `a` is to be preferred.
+// Whether `a` is to be preferred: one that fits to any that does not. The margin keeps rounding
+// from choosing between equals.
 static bool is_better(const struct cost_result *a, const struct cost_result *b) {
     if (a->fits != b->fits) return a->fits;
     return a->seconds < b->seconds - 1e-15;
 }
 
+// O(values), which is little beside what found the result.
 static void keep_if_better(struct choice *choice, const struct cost_result *result) {
     if (!is_better(result, &choice->result)) return;
     choice->result = *result;
@@ -34,6 +37,9 @@ static bool improve_and_keep(struct choice *choice) {
     return true;
 }
 
+// The usual placement is the first that is known, so that the result is never worse. Local search
+// starts from beam search and from the usual one: each gets out of other dead ends. false when
+// memory runs out.
 static bool search(struct choice *choice) {
     const struct cost_model *model = choice->model;
     const size_t bytes = (size_t)model->graph->n_values * sizeof(choice->best[0]);
@@ -47,6 +53,7 @@ static bool search(struct choice *choice) {
     return improve_and_keep(choice);
 }
 
+// Writes the choice into the placement: nodes that were free, then views, which follow their roots.
 static void apply(const struct choice *choice) {
     const struct cost_model *model = choice->model;
     const struct sched_graph *graph = model->graph;

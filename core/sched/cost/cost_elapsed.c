@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "sched/cost/cost.h"
 
+// Times in seconds since the graph was begun.
 struct timeline {
     const struct sched_setup *setup;
     const struct sched_graph *graph;
@@ -15,14 +16,17 @@ struct timeline {
     double *free; // [stream]: when its queued work is done
 };
 
+// The calling thread does nothing until then.
 static void wait_for(struct timeline *line, double moment) {
     line->host = MAX(line->host, moment);
 }
 
+// With events one stream waits for another without the host.
 static bool has_events(const struct timeline *line, int32_t b) {
     return line->setup->streams[b].events[line->slot] != NULL;
 }
 
+// Whether computing returns before the work is done.
 static bool queues(const struct timeline *line, int32_t b) {
     struct ggml_backend_dev_props props;
     ggml_backend_dev_get_props(line->setup->streams[b].device, &props);
@@ -35,6 +39,8 @@ static void order_after(struct timeline *line, int32_t b, int32_t other) {
     line->free[b] = MAX(line->free[b], line->free[other]);
 }
 
+// As make_copy() in run.c: inputs and copies through the host keep the calling thread, direct
+// copies occupy both streams.
 static void copy_input(struct timeline *line, int32_t number) {
     const struct sched_copy *copy = &line->partition->copies[number];
     const struct sched_value *value = &line->graph->values[copy->value];
@@ -52,6 +58,7 @@ static void copy_input(struct timeline *line, int32_t number) {
     line->free[to] = MAX(line->free[to], line->free[from]);
 }
 
+// As run_split() in run.c: waits, copies, then all nodes of the split, one after the other.
 static void run_split(struct timeline *line, const struct sched_split *split) {
     const int32_t b = split->backend;
     for (int32_t i = 0; i < split->n_waits; ++i) {

@@ -12,6 +12,8 @@ enum {
     MOST_NEIGHBOURS = 16, // of these
 };
 
+// The placement that is improved, with who reads what: that makes the change by one move O(streams
+// that read) instead of O(graph).
 struct search {
     const struct cost_model *model;
     int32_t *place;      // [value], of roots
@@ -22,6 +24,7 @@ struct search {
     int32_t *next_view;
 };
 
+// Seconds of all copies of a value: one for each stream that reads it and can't reach it.
 static double item_copies(const struct search *s, int32_t value) {
     const int32_t from = s->place[s->model->graph->values[value].root];
     double seconds = 0;
@@ -37,6 +40,7 @@ static double item_copies(const struct search *s, int32_t value) {
     return seconds;
 }
 
+// A stream is in the set as long as a node there reads the value.
 static void add_use(struct search *s, int32_t value, int32_t b, int32_t change) {
     int32_t *uses = &s->uses[(int64_t)value * s->model->n_streams + b];
     uint64_t *set = &s->used[(int64_t)value * s->words + b / 64];

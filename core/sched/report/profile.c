@@ -28,6 +28,8 @@ struct profile_part {
     int32_t n_nodes;
 };
 
+// What took the time from begin_ns to end_ns: struct ggml_sched_slice before pointers are known, as
+// lists still grow.
 struct profile_span {
     enum ggml_sched_slice_kind kind;
     int32_t backend, from;
@@ -37,16 +39,19 @@ struct profile_span {
     uint64_t begin_ns, end_ns;
 };
 
+// Grows by doubling. Elements are only reached by index while it may grow.
 struct list {
     void *values;
     size_t n, capacity;
 };
 
+// How a stream records.
 struct profile_stream {
     const struct ggml_extension_profile *extension; // NULL: it does not tell
     bool is_repeated; // the same stream stands before it among the scheduler's
 };
 
+// A recording under way. Parts of the last two runs tell whether nodes are described already.
 struct sched_profile {
     struct profile_stream *streams;
     struct list parts;   // struct profile_part
@@ -60,6 +65,7 @@ struct sched_profile {
     size_t first_part_of_last_run, first_part_of_run;
 };
 
+// The clock that plugins use too (ggml-ext-profile.h): slices of all sources can be compared.
 uint64_t sched_clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -197,6 +203,7 @@ void sched_profile_copy(struct sched_profile *profile, const struct sched_work *
                       });
 }
 
+// A slice for the time in which the calling thread waited for a stream.
 void sched_profile_wait(struct sched_profile *profile, int32_t backend, uint64_t begin_ns) {
     add_span(profile, (struct profile_span){
                           .kind = GGML_SCHED_SLICE_WAIT,
@@ -238,6 +245,7 @@ static void add_slice(struct sched_profile *profile, const struct ggml_profile_s
                       });
 }
 
+// How to read the slices of a stream; NULL if it has none, is listed before, or was freed.
 static const struct ggml_extension_profile *telling(const struct sched_runs *runs, int b) {
     const struct profile_stream *stream = &runs->profile->streams[b];
     return stream->is_repeated || runs->queues[b].watch.ended ? NULL : stream->extension;
@@ -262,6 +270,7 @@ static void read_stream(const struct sched_setup *setup, struct sched_runs *runs
     }
 }
 
+// Slices of all streams, in the order of the streams; sorted by time at the end.
 static void read_streams(const struct sched_setup *setup, struct sched_runs *runs) {
     for (int b = 0; b < setup->n_streams; ++b) {
         read_stream(setup, runs, b);
@@ -279,6 +288,7 @@ void sched_profile_collect(const struct sched_setup *setup, struct sched_runs *r
 
 // --- begin and end
 
+// Streams stop recording first. Nothing happens if nothing was recorded.
 void sched_profile_drop(const struct sched_setup *setup, struct sched_runs *runs) {
     struct sched_profile *profile = runs->profile;
     if (!profile) return;
@@ -420,6 +430,7 @@ static ggml_sched_profile_t make_result(struct ggml_backend_sched *sched) {
     return result;
 }
 
+// Waits for what is queued, which belongs to the profile. The recording ends also on failure.
 ggml_sched_profile_t ggml_sched_profile_end(ggml_backend_sched_t sched) {
     THREAD_GUARD(sched, NULL);
     if (!sched || !sched->runs.profile) {
@@ -435,6 +446,7 @@ ggml_sched_profile_t ggml_sched_profile_end(ggml_backend_sched_t sched) {
     return result;
 }
 
+// Independent of the scheduler, which may be gone.
 void ggml_sched_profile_free(ggml_sched_profile_t profile) {
     if (!profile) return;
     ggml_mem_free(profile->slices);

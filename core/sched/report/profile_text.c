@@ -50,6 +50,7 @@ static size_t sum_up(ggml_sched_profile_t profile, struct total *totals) {
     return n;
 }
 
+// Parentheses tell what the scheduler does from operations of the graph.
 static const char *label(const struct ggml_sched_slice *slice) {
     switch (slice->kind) {
     case GGML_SCHED_SLICE_SPLIT: return "(split)";
@@ -59,6 +60,8 @@ static const char *label(const struct ggml_sched_slice *slice) {
     }
 }
 
+// A table of totals, the most time first, for a look at where a graph spends it. A total per slice
+// is enough memory in any case.
 const char *ggml_sched_profile_text(ggml_sched_profile_t profile) {
     struct text_writer writer = {0};
     if (!profile || profile->text) return profile ? profile->text : NULL;
@@ -106,6 +109,8 @@ static void put_time(struct text_writer *writer, const char *name, uint64_t ns) 
     text_put(writer, "\"%s\": %" PRIu64 ".%03u, ", name, ns / 1000, (unsigned)(ns % 1000));
 }
 
+// Viewers colour slices by category and sum them up by name, which therefore has no numbers of
+// nodes.
 static void put_name(struct text_writer *writer, const struct ggml_sched_slice *slice) {
     static const char *const verbs[] = {
         [GGML_SCHED_SLICE_SPLIT] = "split",
@@ -149,6 +154,8 @@ static void put_arguments(struct text_writer *writer, ggml_sched_profile_t profi
     text_put(writer, "\"run\": %" PRIu64 "}", slice->run);
 }
 
+// Complete events ("ph": "X") with a beginning and a duration, so that slices need not be nested or
+// sorted; the tracks of streams have the names of their devices.
 const char *ggml_sched_profile_json(ggml_sched_profile_t profile) {
     struct text_writer writer = {0};
     if (!profile || profile->json) return profile ? profile->json : NULL;
@@ -175,6 +182,7 @@ const char *ggml_sched_profile_json(ggml_sched_profile_t profile) {
     return text_finish(&writer, __func__, &profile->json);
 }
 
+// A file that could not be written whole is an error, but stays for a look at it.
 enum ggml_host_status ggml_sched_profile_write(ggml_sched_profile_t profile, const char *path) {
     if (!profile || !path) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the profile or the path is NULL",

@@ -10,6 +10,7 @@
 #include "sched/cost/cost.h"
 #include "sched/sched.h"
 
+// A report that is made, and what it is made of.
 struct collector {
     struct ggml_backend_sched *sched;
     struct ggml_sched_report *report;
@@ -139,6 +140,7 @@ static ggml_sched_report_t make_report(ggml_backend_sched_t sched, const size_t 
     return NULL;
 }
 
+// Names are copied into the report: it outlives graph, scheduler and streams.
 ggml_sched_report_t ggml_sched_report_new(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
     THREAD_GUARD(sched, NULL);
     if (!sched || (!graph && sched->state == SCHED_RESET)) {
@@ -172,6 +174,7 @@ ggml_sched_report_t ggml_sched_report_new(ggml_backend_sched_t sched, struct ggm
     return report;
 }
 
+// Everything but the texts is in the arena.
 void ggml_sched_report_free(ggml_sched_report_t report) {
     if (!report) return;
     arena_free(&report->arena);
@@ -179,6 +182,8 @@ void ggml_sched_report_free(ggml_sched_report_t report) {
     ggml_mem_free(report->json);
     ggml_mem_free(report);
 }
+
+// --- questions: 0 or NULL for no report, or where there is nothing
 
 double ggml_sched_report_seconds(ggml_sched_report_t report) {
     return report ? report->seconds : 0;

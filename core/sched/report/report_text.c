@@ -18,6 +18,8 @@ static size_t bounded(size_t size) {
 
 // --- text
 
+// A split with its copies, then its nodes with why each runs there: what somebody who looks for an
+// unwanted copy reads from top to bottom.
 static void write_split(struct text_writer *writer, ggml_sched_report_t report, size_t number) {
     const struct ggml_sched_split_info *split = &report->splits[number];
     text_put(writer, "\nsplit %zu on %s: nodes %d to %d, %zu bytes copied\n", number, split->device,
@@ -33,6 +35,7 @@ static void write_split(struct text_writer *writer, ggml_sched_report_t report, 
     }
 }
 
+// Written at the first call and kept: most reports are only asked for their structs.
 const char *ggml_sched_report_text(ggml_sched_report_t report) {
     struct text_writer writer = {0};
     if (!report || report->text) return report ? report->text : NULL;
@@ -56,6 +59,7 @@ const char *ggml_sched_report_text(ggml_sched_report_t report) {
 
 // --- JSON
 
+// Members of a stream, numbers last: text_put_member() ends each text with a comma.
 static void write_streams_json(struct text_writer *writer, ggml_sched_report_t report) {
     text_put(writer, "{\"streams\": [");
     for (size_t i = 0; i < report->n_streams; ++i) {
@@ -70,6 +74,7 @@ static void write_streams_json(struct text_writer *writer, ggml_sched_report_t r
     text_put(writer, "]");
 }
 
+// The nodes of a split are first_node and the count behind it, as splits are runs of nodes.
 static void write_split_json(struct text_writer *writer,
                              const struct ggml_sched_split_info *split) {
     text_put_member(writer, "device", split->device);
@@ -86,6 +91,7 @@ static void write_split_json(struct text_writer *writer,
     text_put(writer, "]}");
 }
 
+// Every node on a line of its own, so that two reports can be compared with diff.
 static void write_nodes_json(struct text_writer *writer, ggml_sched_report_t report) {
     text_put(writer, ",\n\"nodes\": [");
     for (size_t i = 0; i < report->n_nodes; ++i) {
@@ -122,6 +128,7 @@ static void put_number(struct text_writer *writer, double value) {
     text_put(writer, "%s", plain);
 }
 
+// One object; times are left out where no figures predict them, since 0 would look like a result.
 const char *ggml_sched_report_json(ggml_sched_report_t report) {
     struct text_writer writer = {0};
     if (!report || report->json) return report ? report->json : NULL;

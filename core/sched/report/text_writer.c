@@ -10,6 +10,8 @@
 #include "base/status.h"
 #include "base/text.h"
 
+// Room for `more` bytes and the end. Doubling makes n bytes cost O(n). false from the first failure
+// on, so that callers may go on without asking.
 static bool make_room(struct text_writer *writer, size_t more) {
     if (writer->failed) return false;
     if (writer->length + more + 1 <= writer->capacity) return true;
@@ -22,6 +24,7 @@ static bool make_room(struct text_writer *writer, size_t more) {
     return true;
 }
 
+// Formats twice, first for the length: no text is cut off.
 void text_put(struct text_writer *writer, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -34,6 +37,8 @@ void text_put(struct text_writer *writer, const char *format, ...) {
     writer->length += (size_t)length;
 }
 
+// By RFC 8259. A text that is not UTF-8 keeps its ASCII characters, and each other byte becomes
+// U+FFFD: names of tensors may hold anything.
 void text_put_string(struct text_writer *writer, const char *text) {
     const bool is_utf8 = utf8_valid(text);
     text_put(writer, "\"");
@@ -56,6 +61,7 @@ void text_put_member(struct text_writer *writer, const char *name, const char *t
     text_put(writer, ", ");
 }
 
+// The caller keeps the text, and frees it with the object that it belongs to.
 const char *text_finish(struct text_writer *writer, const char *function, char **out_text) {
     if (writer->failed) {
         ggml_mem_free(writer->text);
