@@ -50,6 +50,7 @@ static bool is_at(struct cursor a, struct cursor b) {
     return a.tensor == b.tensor && a.index == b.index;
 }
 
+// Views have that of their roots; others may have some from elsewhere.
 static bool needs_memory(const struct ggml_tensor *tensor) {
     return !tensor->data && !tensor->buffer && !tensor->view_src;
 }
@@ -113,6 +114,7 @@ static bool next_range(const struct request *request, struct cursor first,
     return true;
 }
 
+// Bytes of all tensors that need memory, with padding.
 static size_t total_size(const struct request *request) {
     size_t total = 0;
     struct range range = {.end = first_tensor(request)};

@@ -14,6 +14,7 @@
 
 enum { NONE = -1, BEFORE_ALL = -1 };
 
+// The plan that is made, and what it is made of.
 struct planner {
     const struct ggml_gallocr *galloc;
     const struct ggml_cgraph *graph;
@@ -25,6 +26,7 @@ struct planner {
     int32_t n_placed; // entries that the plan gives memory
 };
 
+// Arrays stay, so that planning again rarely allocates.
 void graph_plan_clear(struct graph_plan *plan) {
     for (int i = 0; plan->pools && i < plan->n_pools; ++i) {
         memory_chunks_free(&plan->pools[i]);
@@ -43,6 +45,7 @@ void graph_plan_free(struct graph_plan *plan) {
     *plan = (struct graph_plan){.n_nodes = -1};
 }
 
+// Nothing is needed of it but memory: the next plan makes all anew.
 void plan_scratch_free(struct plan_scratch *scratch) {
     tensor_index_free(&scratch->index);
     void *const arrays[] = {scratch->ranges,     scratch->last,         scratch->offsets,

@@ -124,6 +124,7 @@ static bool bind_all(struct use *use, const struct ggml_cgraph *graph) {
     return true;
 }
 
+// For qsort().
 static int by_address(const void *a, const void *b) {
     const uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
     return (x > y) - (x < y);
@@ -178,6 +179,7 @@ static bool is_reset_needed(const struct ggml_gallocr *galloc) {
     return needed;
 }
 
+// Tells all buffers that their tensors are gone.
 static void reset_buffers(const struct ggml_gallocr *galloc) {
     for (int i = 0; i < galloc->n_pools; ++i) {
         for (int32_t k = 0; k < galloc->pools[i].n_chunks; ++k) {
@@ -208,6 +210,7 @@ static bool walk(struct use *use, const struct ggml_cgraph *graph) {
     return bind_all(use, graph);
 }
 
+// Two walks where buffers are reset, which can't be undone: the first only compares.
 enum plan_result graph_plan_use(struct ggml_gallocr *galloc, struct ggml_cgraph *graph) {
     struct use use = {.galloc = galloc, .plan = &galloc->plan};
     if (use.plan->n_nodes != graph->n_nodes || use.plan->n_leafs != graph->n_leafs) {

@@ -77,6 +77,7 @@ static bool copier_collect(struct copier *copier, const struct ggml_cgraph *grap
     return copier->copies || out_of_memory();
 }
 
+// Frees what only copying needs; the copy itself has contexts and a buffer of its own.
 static void copier_free(struct copier *copier) {
     ggml_hash_set_free(&copier->known);
     ggml_mem_free(copier->sources);
@@ -195,6 +196,7 @@ struct ggml_backend_graph_copy ggml_backend_graph_copy(ggml_backend_t backend,
     return nothing;
 }
 
+// Buffer and contexts are the copy's own; the graph that was copied is untouched.
 void ggml_backend_graph_copy_free(struct ggml_backend_graph_copy copy) {
     ggml_backend_buffer_free(copy.buffer);
     ggml_free(copy.ctx_allocated);

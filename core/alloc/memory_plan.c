@@ -8,6 +8,7 @@
 #include "alloc/memory_timeline.h"
 #include "base/mem.h"
 
+// The list can be used again, and is empty.
 void memory_chunks_free(struct memory_chunks *chunks) {
     ggml_mem_free(chunks->sizes);
     ggml_mem_free(chunks->limits);
@@ -95,6 +96,7 @@ int32_t *memory_blocks_sorted(const struct memory_block *blocks, int32_t n,
     return from;
 }
 
+// A plan needs what lives at the peak, however it places that.
 size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n) {
     struct memory_timeline timeline;
     const size_t most = memory_timeline_make(blocks, n, &timeline) ? timeline.most : SIZE_MAX;

@@ -32,12 +32,14 @@ static bool place(struct by_time *plan, struct memory_block *block) {
     return place(plan, block); // the new chunk holds it
 }
 
+// The order in which blocks are placed.
 static bool is_earlier(const struct memory_block *a, const struct memory_block *b) {
     if (a->first != b->first) return a->first < b->first;
     if (a->last != b->last) return a->last > b->last; // the bottom is for those that stay
     return a->size > b->size;
 }
 
+// The order in which they are released.
 static bool ends_before(const struct memory_block *a, const struct memory_block *b) {
     return a->last < b->last;
 }

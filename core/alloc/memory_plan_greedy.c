@@ -13,6 +13,7 @@
 
 enum { UNPLACED = -1 };
 
+// A plan under way.
 struct greedy {
     struct memory_block *blocks;
     const int32_t *starts; // block numbers in order of first
@@ -53,6 +54,7 @@ static void collect(struct greedy *plan, int64_t node, int64_t low, int64_t span
     collect(plan, 2 * node + 1, low + span / 2, span / 2, limit, time);
 }
 
+// For qsort(): by chunk, then from the bottom up, in which order find_range() looks for gaps.
 static int compare_places(const void *a, const void *b) {
     const struct memory_block *x = *(const struct memory_block *const *)a;
     const struct memory_block *y = *(const struct memory_block *const *)b;
@@ -90,6 +92,7 @@ static bool place(struct greedy *plan, struct memory_block *block) {
     return true;
 }
 
+// From now on the block is met: raises the latest end on the way to the root. O(log n).
 static void mark_placed(struct greedy *plan, int32_t number) {
     const int32_t last = plan->blocks[number].last;
     for (int64_t node = plan->width + plan->rank[number]; node > 0; node /= 2) {
@@ -97,6 +100,8 @@ static void mark_placed(struct greedy *plan, int32_t number) {
     }
 }
 
+// Blocks without bytes collide with nothing. Sorting what is met makes it O(m log m) for m
+// overlaps.
 static bool place_number(struct greedy *plan, int32_t number) {
     struct memory_block *block = &plan->blocks[number];
     plan->n_met = 0;
@@ -118,6 +123,7 @@ static int64_t lifetime(const struct memory_block *block) {
     return (int64_t)block->last - block->first + 1;
 }
 
+// The two orders. Ties are broken by the other criterion, as sizes repeat a lot in a graph.
 static bool lives_longer(const struct memory_block *a, const struct memory_block *b) {
     return lifetime(a) != lifetime(b) ? lifetime(a) > lifetime(b) : a->size > b->size;
 }

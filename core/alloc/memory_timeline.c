@@ -26,6 +26,7 @@ static int64_t begin_slot(const struct span *span, const struct memory_block *bl
     return 2 * ((int64_t)block->first - span->first);
 }
 
+// Ends behind the last beginning share its slot: nothing is placed between them.
 static int64_t end_slot(const struct span *span, const struct memory_block *block) {
     const int32_t last = block->last < span->last ? block->last : span->last;
     return 2 * ((int64_t)last - span->first) + 1;
@@ -129,6 +130,7 @@ bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
     return true;
 }
 
+// Leaves an empty timeline.
 void memory_timeline_free(struct memory_timeline *timeline) {
     ggml_mem_free(timeline->events);
     *timeline = (struct memory_timeline){0};

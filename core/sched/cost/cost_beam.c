@@ -511,6 +511,7 @@ static int32_t width_of(const struct beam *beam) {
     return (int32_t)MAX(MIN(wanted, by_words), 1);
 }
 
+// Takes a beam that is half made.
 static void beam_free(struct beam *beam) {
     const bool shared = beam->next_states == beam->states;
     void *const arrays[] = {

@@ -76,6 +76,7 @@ static double move(struct search *s, int32_t node, int32_t b) {
     return change + copies_around(s, node);
 }
 
+// Nodes that others write into stay: moving them would move these too.
 static bool is_movable(const struct search *s, int32_t node) {
     return s->model->kinds[node] == COST_FREE && !s->model->has_followers[node];
 }
@@ -106,6 +107,7 @@ static double move_run(struct search *s, int32_t first, int32_t b) {
     return best;
 }
 
+// Each stream once.
 static void add_neighbour(int32_t *streams, int32_t *n, int32_t b) {
     for (int32_t i = 0; i < *n; ++i) {
         if (streams[i] == b) return;
@@ -126,6 +128,7 @@ static int32_t list_neighbours(const struct search *s, int32_t node, int32_t *ou
     return n;
 }
 
+// Tries every stream, or those where neighbours are if there are many. Returns the (negative) gain.
 static double improve_node(struct search *s, int32_t node) {
     int32_t streams[MOST_NEIGHBOURS];
     double gained = 0;
@@ -138,6 +141,7 @@ static double improve_node(struct search *s, int32_t node) {
     return gained;
 }
 
+// Passes over all nodes until one gains nothing: each is O(nodes * streams * LONGEST_MOVE).
 static void improve(struct search *s) {
     double gained = -1;
     for (int pass = 0; pass < MOST_PASSES && gained < 0; ++pass) {

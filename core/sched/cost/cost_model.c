@@ -105,6 +105,7 @@ static void set_up_item(struct cost_model *model, int32_t i, size_t alignment) {
     }
 }
 
+// The memory of a value's root is used by the node.
 static void touch(struct cost_model *model, int32_t value, int32_t node) {
     model->last_touch[model->graph->values[value].root] = node;
 }

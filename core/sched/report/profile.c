@@ -21,10 +21,10 @@ static const size_t NO_TENSOR = SIZE_MAX;
 // Nodes that were given to a stream.
 struct profile_part {
     uint64_t run;
-    uint64_t uid;  // of the graph given
+    uint64_t uid;  // of the graph given: a part of the next run with the same has the same nodes
     size_t tensor; // of its first node
     int32_t backend;
-    int32_t first;
+    int32_t first; // number of its first node in the graph that was split
     int32_t n_nodes;
 };
 
@@ -32,10 +32,10 @@ struct profile_part {
 // lists still grow.
 struct profile_span {
     enum ggml_sched_slice_kind kind;
-    int32_t backend, from;
-    int32_t node, n_nodes;
+    int32_t backend, from; // stream; that a copy comes from, or -1
+    int32_t node, n_nodes; // number of the first in the graph, or -1
     uint64_t run;
-    size_t tensor;
+    size_t tensor; // into `tensors`, or NO_TENSOR
     uint64_t begin_ns, end_ns;
 };
 
@@ -54,14 +54,15 @@ struct profile_stream {
 // A recording under way. Parts of the last two runs tell whether nodes are described already.
 struct sched_profile {
     struct profile_stream *streams;
+    // Lists of elements that never move in number, as slices refer to them by it.
     struct list parts;   // struct profile_part
     struct list spans;   // struct profile_span
     struct list tensors; // struct profile_tensor
-    uint64_t begin_ns;
-    uint64_t capacity; // slices that a stream keeps until they are read
-    uint64_t run;      // under way
-    uint64_t lost;
-    size_t part; // under way
+    uint64_t begin_ns;   // of the recording: earlier slices are of something else
+    uint64_t capacity;   // slices that a stream keeps until they are read
+    uint64_t run;        // under way
+    uint64_t lost;       // slices that there was no memory for, or that can't be
+    size_t part;         // number of the one under way, from 1; 0: none
     size_t first_part_of_last_run, first_part_of_run;
 };
 
@@ -345,6 +346,7 @@ enum ggml_host_status ggml_sched_profile_begin(ggml_backend_sched_t sched, size_
     for (int b = 0; b < sched->setup.n_streams; ++b) {
         const int32_t status = begin_stream(sched, b, profile->capacity);
         if (status == GGML_HOST_OK) continue;
+        // The message is kept, as stopping the streams before may fail too.
         char reason[256];
         snprintf(reason, sizeof(reason), "%s", ggml_last_error());
         sched_profile_drop(&sched->setup, &sched->runs);
@@ -456,6 +458,8 @@ void ggml_sched_profile_free(ggml_sched_profile_t profile) {
     ggml_mem_free(profile->json);
     ggml_mem_free(profile);
 }
+
+// --- questions: 0 or NULL for no profile
 
 size_t ggml_sched_profile_count(ggml_sched_profile_t profile) {
     return profile ? profile->n_slices : 0;

@@ -14,14 +14,15 @@ struct profile_tensor {
     uint64_t bytes;
 };
 
+// A recording that has ended, which belongs to the application.
 struct ggml_sched_profile {
-    struct ggml_sched_slice *slices;
+    struct ggml_sched_slice *slices; // by the time at which they begin
     size_t n_slices;
-    struct profile_tensor *tensors;
-    char **devices; // by stream, in one block
+    struct profile_tensor *tensors; // that slices point to
+    char **devices;                 // by stream, in one block
     int n_streams;
-    uint64_t lost;
-    char *text; // written when first asked for
+    uint64_t lost; // slices
+    char *text;    // written when first asked for
     char *json;
 };
 

@@ -70,6 +70,7 @@ const char *ggml_sched_profile_text(ggml_sched_profile_t profile) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to write it", __func__);
         return NULL;
     }
+    // Names of devices and operations are short; longer ones only shift their own line.
     const size_t n = sum_up(profile, totals);
     text_put(&writer, "%-12s %-20s %-6s %8s %8s %12s\n", "device", "operation", "type", "slices",
              "nodes", "ms");
@@ -112,6 +113,7 @@ static void put_time(struct text_writer *writer, const char *name, uint64_t ns) 
 // Viewers colour slices by category and sum them up by name, which therefore has no numbers of
 // nodes.
 static void put_name(struct text_writer *writer, const struct ggml_sched_slice *slice) {
+    // A node's verb is its operation.
     static const char *const verbs[] = {
         [GGML_SCHED_SLICE_SPLIT] = "split",
         [GGML_SCHED_SLICE_COPY] = "copy",
@@ -190,6 +192,7 @@ enum ggml_host_status ggml_sched_profile_write(ggml_sched_profile_t profile, con
     }
     const char *json = ggml_sched_profile_json(profile);
     if (!json) return GGML_HOST_OUT_OF_MEMORY;
+    // ggml_fopen() takes UTF-8 on every system.
     FILE *file = ggml_fopen(path, "wb");
     const size_t length = strlen(json);
     const bool written = file && fwrite(json, 1, length, file) == length;

@@ -185,6 +185,7 @@ void ggml_sched_report_free(ggml_sched_report_t report) {
 
 // --- questions: 0 or NULL for no report, or where there is nothing
 
+// Both are predicted from figures, and 0 without them.
 double ggml_sched_report_seconds(ggml_sched_report_t report) {
     return report ? report->seconds : 0;
 }
@@ -193,6 +194,7 @@ double ggml_sched_report_elapsed(ggml_sched_report_t report) {
     return report ? report->elapsed : 0;
 }
 
+// Elements are counted from 0, in the order of the graph and of the scheduler's list of streams.
 size_t ggml_sched_report_split_count(ggml_sched_report_t report) {
     return report ? report->n_splits : 0;
 }

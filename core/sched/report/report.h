@@ -6,11 +6,12 @@
 #include "base/arena.h"
 #include "ggml-host.h"
 
+// Belongs to the application, and refers to nothing of the scheduler or the graph.
 struct ggml_sched_report {
     struct arena arena; // of everything that the report points to
     struct ggml_sched_split_info *splits;
-    struct ggml_sched_node_info *nodes;
-    struct ggml_sched_stream_info *streams;
+    struct ggml_sched_node_info *nodes;     // in the order of the graph
+    struct ggml_sched_stream_info *streams; // in that of the scheduler
     size_t n_splits, n_nodes, n_streams;
     double seconds; // predicted, as if nothing overlapped
     double elapsed; // predicted, from start to end

@@ -55,6 +55,7 @@ void text_put_string(struct text_writer *writer, const char *text) {
     text_put(writer, "\"");
 }
 
+// The comma behind it suits objects whose last member is a number, which callers put themselves.
 void text_put_member(struct text_writer *writer, const char *name, const char *text) {
     text_put(writer, "\"%s\": ", name);
     text_put_string(writer, text);

@@ -8,7 +8,8 @@
 
 #include "ggml-impl.h"
 
-// Zero-initialised is empty.
+// Zero-initialised is empty. Functions that write do nothing after a failure, so that only the end
+// has to be checked.
 struct text_writer {
     char *text;
     size_t length, capacity;
