@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 // SHA-256 as FIPS 180-4 describes it: whole blocks are compressed from the caller's memory, only
-// what is left over is copied. Without the processor's instructions for it: files of plugins are
-// small, and one source serves every machine.
+// what is left over is copied. Where an x86 processor has instructions for it, they are used: files
+// of plugins have some megabytes, and every process of an isolated device takes the sum of one.
 #include "base/sha256.h"
 
+#include <stdatomic.h>
 #include <string.h>
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define HAS_X86 1
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 static const uint32_t round_constants[64] = {
@@ -45,8 +52,7 @@ static void expand(uint32_t schedule[64], const uint8_t *block) {
     }
 }
 
-// Folds one block into the state: 64 rounds.
-static void compress(uint32_t state[8], const uint8_t *block) {
+void ggml_sha256_compress_plain(uint32_t state[8], const uint8_t *block) {
     uint32_t schedule[64];
     uint32_t v[8]; // the standard's a to h
     expand(schedule, block);
@@ -66,9 +72,78 @@ static void compress(uint32_t state[8], const uint8_t *block) {
         state[i] += v[i];
 }
 
+#ifdef HAS_X86
+
+// Whether the processor has SHA, SSSE3 and SSE4.1.
+static bool ask_processor(void) {
+    unsigned eax, ebx, ecx, edx;
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !(ebx & bit_SHA)) return false;
+    return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_SSSE3) && (ecx & bit_SSE4_1);
+}
+
+bool ggml_sha256_has_instructions(void) {
+    static atomic_int answer; // 0: not asked yet
+    int known = atomic_load_explicit(&answer, memory_order_relaxed);
+    if (known == 0) {
+        known = ask_processor() ? 1 : -1;
+        atomic_store_explicit(&answer, known, memory_order_relaxed);
+    }
+    return known > 0;
+}
+
+// The instructions want the state as ABEF and CDGH. Four words of the schedule at a time, of which
+// the last 16 are kept.
+__attribute__((target("sha,ssse3,sse4.1"))) void ggml_sha256_compress_x86(uint32_t state[8],
+                                                                          const uint8_t *block) {
+    const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    const __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(void *)state), 0xb1);
+    const __m128i high =
+        _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(void *)(state + 4)), 0x1b);
+    __m128i abef = _mm_alignr_epi8(low, high, 8), cdgh = _mm_blend_epi16(high, low, 0xf0);
+    const __m128i first_abef = abef, first_cdgh = cdgh;
+    __m128i words[4];
+    for (int i = 0; i < 4; ++i)
+        words[i] =
+            _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)block + i), big_endian);
+    for (int t = 0; t < 16; ++t) {
+        const __m128i constants =
+            _mm_loadu_si128((const __m128i *)(const void *)round_constants + t);
+        const __m128i sum = _mm_add_epi32(words[t % 4], constants);
+        cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+        abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+        const __m128i w7 = _mm_alignr_epi8(words[(t + 3) % 4], words[(t + 2) % 4], 4); // W[t-7]
+        const __m128i next =
+            _mm_add_epi32(_mm_sha256msg1_epu32(words[t % 4], words[(t + 1) % 4]), w7);
+        words[t % 4] = _mm_sha256msg2_epu32(next, words[(t + 3) % 4]);
+    }
+    abef = _mm_shuffle_epi32(_mm_add_epi32(abef, first_abef), 0x1b);
+    cdgh = _mm_shuffle_epi32(_mm_add_epi32(cdgh, first_cdgh), 0xb1);
+    _mm_storeu_si128((__m128i *)(void *)state, _mm_blend_epi16(abef, cdgh, 0xf0));
+    _mm_storeu_si128((__m128i *)(void *)(state + 4), _mm_alignr_epi8(cdgh, abef, 8));
+}
+
+#else
+
+bool ggml_sha256_has_instructions(void) {
+    return false;
+}
+
+void ggml_sha256_compress_x86(uint32_t state[8], const uint8_t *block) {
+    ggml_sha256_compress_plain(state, block);
+}
+
+#endif
+
+static void compress(uint32_t state[8], const uint8_t *block) {
+    if (ggml_sha256_has_instructions()) {
+        ggml_sha256_compress_x86(state, block);
+    } else {
+        ggml_sha256_compress_plain(state, block);
+    }
+}
+
 void ggml_sha256_init(struct ggml_sha256 *sum) {
-    // First 32 bits of the fractional parts of the square roots of the first 8 primes.
-    // The same of the square roots of the first 8 primes.
+    // The first 32 bits of the fractional parts of the square roots of the first 8 primes.
     static const uint32_t first_state[8] = {
         0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
@@ -83,11 +158,12 @@ void ggml_sha256_update(struct ggml_sha256 *sum, const void *data, size_t size) 
         const size_t filled = (size_t)(sum->length % GGML_SHA256_BLOCK_SIZE);
         const size_t space = GGML_SHA256_BLOCK_SIZE - filled;
         const size_t n = size < space ? size : space;
-        memcpy(sum->block + filled, bytes, n);
+        const bool is_whole = n == GGML_SHA256_BLOCK_SIZE;
+        if (!is_whole) memcpy(sum->block + filled, bytes, n);
+        if (n == space) compress(sum->state, is_whole ? bytes : sum->block);
         sum->length += n;
         bytes += n;
         size -= n;
-        if (n == space) compress(sum->state, sum->block);
     }
 }
 

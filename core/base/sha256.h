@@ -3,6 +3,7 @@
 #ifndef GGML_BASE_SHA256_H
 #define GGML_BASE_SHA256_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,5 +20,11 @@ void ggml_sha256_init(struct ggml_sha256 *sum);
 // Takes `size` more bytes; data may be NULL if there are none.
 void ggml_sha256_update(struct ggml_sha256 *sum, const void *data, size_t size);
 void ggml_sha256_final(struct ggml_sha256 *sum, uint8_t out_digest[GGML_SHA256_SIZE]);
+
+// Folds one block of GGML_SHA256_BLOCK_SIZE bytes into the state, in plain C and by instructions of
+// x86 processors, which must be there. The functions above choose; the tests compare. [any-thread]
+void ggml_sha256_compress_plain(uint32_t state[8], const uint8_t *block);
+void ggml_sha256_compress_x86(uint32_t state[8], const uint8_t *block);
+bool ggml_sha256_has_instructions(void);
 
 #endif

@@ -83,11 +83,41 @@ static void test_every_length_up_to_300(void **state) {
     assert_digest(digest, "f65f14b090e805017546322e618401d41f0710c213e013a5131eb38bbe8f367f");
 }
 
+// Any state and block: the two ways differ in no bit.
+static void test_instructions_do_as_plain_c_does(void **state) {
+    enum { ROUNDS = 1000 };
+    uint32_t plain[8] = {1}, fast[8] = {1};
+    uint8_t blocks[GGML_SHA256_BLOCK_SIZE + 1];
+    uint32_t random = 12345;
+    (void)state;
+    if (!ggml_sha256_has_instructions()) skip();
+    for (int round = 0; round < ROUNDS; ++round) {
+        for (size_t i = 0; i < sizeof(blocks); ++i)
+            blocks[i] = (uint8_t)((random = random * 1664525 + 1013904223) >> 24);
+        ggml_sha256_compress_plain(plain, blocks + round % 2); // aligned or not
+        ggml_sha256_compress_x86(fast, blocks + round % 2);
+        assert_memory_equal(plain, fast, sizeof(plain));
+    }
+}
+
+// Whatever the processor has, the plain way is checked too: "abc" with its padding.
+static void test_plain_c(void **state) {
+    uint32_t sum[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    const uint8_t block[GGML_SHA256_BLOCK_SIZE] = {'a', 'b', 'c', 0x80, [63] = 24};
+    (void)state;
+    ggml_sha256_compress_plain(sum, block);
+    assert_int_equal(sum[0], 0xba7816bf);
+    assert_int_equal(sum[7], 0xf20015ad);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_answers),
         cmocka_unit_test(test_a_million_bytes_in_uneven_pieces),
         cmocka_unit_test(test_every_length_up_to_300),
+        cmocka_unit_test(test_instructions_do_as_plain_c_does),
+        cmocka_unit_test(test_plain_c),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
