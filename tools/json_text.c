@@ -34,6 +34,10 @@ bool valid_utf8(const char *text) {
     return true;
 }
 
+bool is_noncharacter(const char *text) {
+    return strncmp(text, "\xEF\xBF\xBE", 3) == 0 || strncmp(text, "\xEF\xBF\xBF", 3) == 0;
+}
+
 void json_text_print(FILE *stream, const char *text) {
     if (!text) {
         fputs("null", stream);

@@ -10,6 +10,8 @@
 // Length of the valid UTF-8 sequence at text, 0 if there is none.
 size_t utf8_length(const char *text);
 bool valid_utf8(const char *text);
+// Whether the sequence at text is one of those that no XML document may have: U+FFFE and U+FFFF.
+bool is_noncharacter(const char *text);
 
 // A string with its quotes; what is no UTF-8 becomes U+FFFD. NULL is null.
 void json_text_print(FILE *stream, const char *text);

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree
 
@@ -126,6 +127,14 @@ def check_formats():
             ("a name that is not text", run("--format=junit", "--only", "enum.*", path_of("name_invalid")).stdout)):
         valid = follows_schema(junit)
         check(f"JUnit follows its schema: {name}", not valid, valid)
+    with tempfile.TemporaryDirectory() as folder:  # UTF-8, and yet nothing that XML may have
+        odd = shutil.copy(good, os.path.join(folder, "ggml-\ufffe\uffff.so"))
+        text = run("--format=junit", "--only", "file.note-cpu-honest", odd).stdout
+        try:
+            valid = "\ufffd\ufffd.so" in xml.etree.ElementTree.fromstring(text).find("properties/property").get("value")
+        except xml.etree.ElementTree.ParseError as error:
+            valid, text = False, f"{error}: {text}"
+        check("F18: JUnit is XML whatever a plugin calls things", valid, text)
     lines = run("--only", "file.*", bad).stdout.splitlines()
     check("TAP has one line per check and one plan",
           sum(l.startswith(("ok", "not ok")) for l in lines) == int(re.search(r"1\.\.(\d+)", "\n".join(lines))[1]))

@@ -44,6 +44,23 @@ def check_figures():
           {"f32", "f16", "q8_0"} <= set(figures["flops_of"]), figures)
 
 
+def check_escapes():
+    """F17 of a security review: what a plugin calls its device is no command to the terminal."""
+    plugin = os.path.join(os.path.dirname(PROGRAM), "../tests/plugins/virtual/ggml-virtual.so")
+    if not os.path.exists(plugin):
+        return
+    with open(plugin, "rb") as file:
+        data = file.read()
+    check("escapes: the description is where it is looked for", data.count(b"Virtual device for tests") == 1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "ggml-virtual.so")
+        with open(path, "wb") as file:
+            file.write(data.replace(b"Virtual device for tests", b"Virt\x1b]0;dev\xc2\x9b31m tests!!"))
+        done = run("figures", "--plugin", path, "--device", "VIRTUAL0", "--runs", "1")
+        check("escapes: figures prints no escape sequence", done.returncode == 0 and "Virt?]0;dev" in done.stdout and
+              "\x1b" not in done.stdout + done.stderr and "\x9b" not in done.stdout + done.stderr, done)
+
+
 def check_isolate():
     check("isolate: wrong usage is exit status 2", run("isolate", "--runs", "0").returncode == 2)
     check_unknown_device("isolate")
@@ -197,6 +214,7 @@ def main():
           [count - built_in for count in loaded] == [1, 10, 100, 0], done)
     check("no unfit file is mapped", rows and rows[-1]["mapped"] == 0, rows)
     check_figures()
+    check_escapes()
     check_graph()
     check_isolate()
     check_kernels()

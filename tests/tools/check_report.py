@@ -7,6 +7,7 @@ import html.parser
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -30,9 +31,14 @@ def check(name, condition, text=""):
         print("".join(f"# {line[:300]}\n" for line in str(text).splitlines()[-20:]), flush=True)
 
 
-def run(folder, *arguments):
+def run(folder, *arguments, **options):
     return subprocess.run([PROGRAM, "report", *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
-                          timeout=200, check=False)
+                          timeout=200, check=False, **options)
+
+
+def limit_files():
+    """Of the process that is about to run the program: no page is larger than 16 MiB."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 24, 1 << 24))
 
 
 class Page(html.parser.HTMLParser):
@@ -179,12 +185,44 @@ def check_refusals(folder):
     check("wrong usage is exit status 2", run(folder, "--pages").returncode == 2 and run(folder, "x").returncode == 2)
 
 
+def check_hostile(folder):
+    """Reports that nobody measured: no endless page, no endless time, no commands to the terminal."""
+    def write(file, **device):
+        return write_json(os.path.join(folder, file), {**report_data.report(), "devices": [{"name": "X", "type": "CPU", **device}]})
+
+    operation = {"op": "ADD", "case": "c", "columns": 1, "seconds": 1, "median_seconds": 1, "flops": 1, "bytes": 1, "runs": 1, "cold": False}
+    smallest, largest = 5e-324, 1.7e308
+    for numbers in ({"flops": smallest}, {"flops": smallest, "bytes": largest}, {"seconds": smallest}, {"seconds": largest},
+                    {"flops": 0, "bytes": smallest}, {"flops": largest, "bytes": smallest, "seconds": smallest}):
+        path = write("numbers.json", peak_flops=largest, read_bytes_per_second=smallest, copy_bytes_per_second=largest,
+                     operations=[operation, {**operation, **numbers}], models=[
+                         {"size": "1B", "type": "f16", "prompt": 1e14, "context": 1, "prompt_seconds": smallest, "token_seconds": 1,
+                          "prompt_flops": largest, "weight_bytes": largest}])
+        done = run(folder, "--from", path, "--compare", path, "--output", "numbers.html", preexec_fn=limit_files)
+        page = read_page(os.path.join(folder, "numbers.html"))
+        check(f"numbers that nobody measures make a page all the same: {numbers}", done.returncode == 0 and page.well_formed and
+              len(page.text) < 100000 and not re.search(r'"(nan|-?inf)', "".join(page.pictures)), done)
+    for what, device in (("operations", {"operations": [{"seconds": 1}] * 3000}),
+                         ("models", {"models": [{"prompt_seconds": 1, "token_seconds": 1}] * 100})):
+        done = run(folder, "--from", write("many.json", **device), "--output", "many.html")
+        check(f"more {what} than a report has are refused", done.returncode == 4 and "more than" in done.stderr, done)
+    texts = []
+    for text, name in (("\x1b]0;name\x07", "escapes.json"), ("\u009b31m", "c1.json")):
+        texts.append(run(folder, "--from", write(name, name="X" + text, failure="lost " + text), "--output", "escapes.html"))
+    with open(os.path.join(folder, "raw.json"), "w", encoding="utf-8") as stream:
+        stream.write('{"schema": \x1b]0;name\x07}')
+    texts.append(run(folder, "--from", "raw.json"))
+    check("F17: no text of a report is a command to the terminal",
+          all(done.stderr and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.stderr) for done in texts), texts)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         now = check_page(folder)
         check_comparison(folder, now)
         check_measuring(folder)
         check_refusals(folder)
+        check_hostile(folder)
     print(f"1..{len(results)}")
     return 0 if all(results) else 1
 

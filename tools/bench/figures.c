@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "ggml-host.h"
 #include "json_text.h"
+#include "sanitise.h"
 
 enum {
     TINY_NODES = 256,
@@ -268,8 +269,9 @@ static void print_json(const struct measured *measured, bool first) {
 
 static void print_text(const struct measured *measured) {
     const struct ggml_device_figures *figures = &measured->figures;
-    printf("%s (%s)\n", ggml_backend_dev_name(measured->device),
-           ggml_backend_dev_description(measured->device));
+    char clean[256];
+    sanitise(ggml_backend_dev_description(measured->device), clean, sizeof(clean));
+    printf("%s (%s)\n", ggml_backend_dev_name(measured->device), clean);
     printf("  launch         %10.3f us per node\n", figures->launch_seconds * 1e6);
     printf("  memory         %10.3f GB/s\n", figures->bytes_per_second / 1e9);
     if (figures->link_bytes_per_second > 0) {

@@ -14,6 +14,7 @@
 #include "ggml-host.h"
 #include "json_text.h"
 #include "platform.h"
+#include "sanitise.h"
 
 enum { MAX_CASES = 256 };
 
@@ -69,7 +70,9 @@ static void print_head(ggml_backend_dev_t device, const struct op_bounds *bounds
         printf("  \"results\": [");
         return;
     }
-    printf("%s: %s\n", ggml_backend_dev_name(device), ggml_backend_dev_description(device));
+    char clean[256];
+    sanitise(ggml_backend_dev_description(device), clean, sizeof(clean));
+    printf("%s: %s\n", ggml_backend_dev_name(device), clean);
     if (bounds->flops > 0)
         printf("fused multiply-adds  %9.1f GFLOP/s, %d processors of the host\n",
                bounds->flops / 1e9, bounds->threads);

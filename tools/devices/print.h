@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "inventory.h"
+#include "sanitise.h"
 
 // What a device's self-test found.
 enum selftest_verdict {
@@ -56,9 +57,6 @@ int device_child_main(int argc, char **argv);
 
 // What a child tells of its device, line by line: figures, and operations with their types.
 void tell_operations(ggml_backend_dev_t device, FILE *out);
-
-// Copies text to out_text without control characters and invalid UTF-8 (both become '?').
-void sanitise(const char *text, char *out_text, size_t size);
 
 // How to print.
 struct page {

@@ -63,10 +63,16 @@ bool report_tap(const struct runner_options *options, const struct check_result 
     return !ferror(out);
 }
 
-// XML knows no control characters, not even escaped ones, and nothing but valid text.
+// XML knows no control characters, not even escaped ones, nothing but valid text, and not all of
+// that.
 static void print_xml(FILE *out, const char *text) {
     const bool valid = valid_utf8(text);
     for (; *text; ++text) {
+        if (is_noncharacter(text)) {
+            fputs("\xEF\xBF\xBD", out); // U+FFFD
+            text += 2;
+            continue;
+        }
         switch (*text) {
         case '&': fputs("&amp;", out); break;
         case '<': fputs("&lt;", out); break;

@@ -10,6 +10,7 @@
 #include "ggml-host.h"
 #include "platform.h"
 #include "report/report.h"
+#include "sanitise.h"
 
 enum { MAX_NAMES = 32 };
 
@@ -104,7 +105,10 @@ static bool tell(const struct report *report, const struct command *command) {
         const struct report_device *device = &report->devices[i];
         n += device->n_ops + device->n_models;
         if (device->failure[0] == '\0') continue;
-        fprintf(stderr, "ggml-bench: %s: %s\n", device->name, device->failure);
+        char name[sizeof(device->name)], failure[sizeof(device->failure)];
+        sanitise(device->name, name, sizeof(name));
+        sanitise(device->failure, failure, sizeof(failure));
+        fprintf(stderr, "ggml-bench: %s: %s\n", name, failure);
         good = good && command->from;
     }
     if (strcmp(command->output, "-") != 0)

@@ -38,7 +38,7 @@ void put_escaped(FILE *stream, const char *text) {
     while (*text) {
         const size_t length = utf8_length(text);
         const unsigned char c = (unsigned char)*text;
-        if (length == 0 || (c < 0x20 && c != '\t') || c == 0x7F) {
+        if (length == 0 || (c < 0x20 && c != '\t') || c == 0x7F || is_noncharacter(text)) {
             fputs("\xEF\xBF\xBD", stream); // U+FFFD
         } else if (strchr("<>&\"'", c)) {
             fprintf(stream, "&#%d;", c);

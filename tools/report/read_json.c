@@ -3,24 +3,28 @@
 // or empty, so that pages of other versions are read too.
 #include <errno.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/page.h"
 #include "report/report.h"
+#include "sanitise.h"
 
 enum { MOST_BYTES = 64 << 20 };
+// Of each list. Measurements are compared with each other, so time grows with the square.
+enum { MOST_DEVICES = 64, MOST_OPS = 2048, MOST_MODELS = 64 };
 
 static void get_text(const json_t *object, const char *name, char *out_text, size_t size) {
     const char *text = json_string_value(json_object_get(object, name));
     snprintf(out_text, size, "%s", text ? text : "");
 }
 
-// Rates and times are positive, or not known.
+// Rates and times are positive, or not known. What no machine measures is not known either: scales
+// of pictures are computed from quotients of two.
 static double get_number(const json_t *object, const char *name) {
+    static const double least = 1e-30, most = 1e30;
     const double value = json_number_value(json_object_get(object, name));
-    return isfinite(value) && value > 0 ? value : 0;
+    return value >= least && value <= most ? value : 0;
 }
 
 static int64_t get_count(const json_t *object, const char *name) {
@@ -28,9 +32,17 @@ static int64_t get_count(const json_t *object, const char *name) {
     return value < 1e15 ? (int64_t)value : 0;
 }
 
+// Whether a list has room for one more; says that it has not.
+static bool has_room(size_t n, size_t most, const char *what) {
+    if (n < most) return true;
+    fprintf(stderr, "ggml-bench: more than %zu %s\n", most, what);
+    return false;
+}
+
 // A measurement without a time is none.
 static bool get_op(const json_t *object, struct report_device *device) {
     if (get_number(object, "seconds") <= 0) return true;
+    if (!has_room(device->n_ops, MOST_OPS, "operations of a device")) return false;
     struct report_op *op = report_add_op(device);
     if (!op) return false;
     get_text(object, "op", op->op, sizeof(op->op));
@@ -48,6 +60,7 @@ static bool get_op(const json_t *object, struct report_device *device) {
 static bool get_model(const json_t *object, struct report_device *device) {
     if (get_number(object, "prompt_seconds") <= 0 || get_number(object, "token_seconds") <= 0)
         return true;
+    if (!has_room(device->n_models, MOST_MODELS, "models of a device")) return false;
     struct report_model *model = report_add_model(device);
     if (!model) return false;
     get_text(object, "size", model->size, sizeof(model->size));
@@ -62,9 +75,10 @@ static bool get_model(const json_t *object, struct report_device *device) {
 }
 
 static bool get_device(const json_t *object, struct report *report) {
-    struct report_device *device = report_add_device(report);
     const json_t *element;
     size_t i;
+    if (!has_room(report->n_devices, MOST_DEVICES, "devices")) return false;
+    struct report_device *device = report_add_device(report);
     if (!device) return false;
     get_text(object, "name", device->name, sizeof(device->name));
     get_text(object, "description", device->description, sizeof(device->description));
@@ -134,8 +148,9 @@ bool report_read(struct report *out_report, const char *path) {
     size_t i;
     free(text);
     if (!good) {
-        fprintf(stderr, "ggml-bench: %s is no report of ggml-bench: %s\n", path,
-                root ? "it has another schema" : error.text);
+        char why[sizeof(error.text)]; // it quotes the file
+        sanitise(root ? "it has another schema" : error.text, why, sizeof(why));
+        fprintf(stderr, "ggml-bench: %s is no report of ggml-bench: %s\n", path, why);
         json_decref(root);
         return false;
     }
@@ -149,7 +164,7 @@ bool report_read(struct report *out_report, const char *path) {
     }
     json_decref(root);
     if (!good) {
-        fprintf(stderr, "ggml-bench: no memory to read %s\n", path);
+        fprintf(stderr, "ggml-bench: %s can't be read: it has too much\n", path);
         report_free(out_report);
     }
     return good;
