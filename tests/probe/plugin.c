@@ -242,8 +242,8 @@ static const char *device_description(ggml_backend_dev_t dev) {
 
 static void device_memory(ggml_backend_dev_t dev, size_t *free_bytes, size_t *total) {
     (void)dev;
-    *free_bytes = 1u << 20;
-    *total = 3u << 20;
+    *free_bytes = HABIT == ESCAPES ? SIZE_MAX : 1u << 20; // more than there is
+    *total = HABIT == ESCAPES ? SIZE_MAX / 2 + 6 : 3u << 20;
 }
 
 static enum ggml_backend_dev_type device_type(ggml_backend_dev_t dev) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs ggml-devices as a user would. Speaks TAP.
 
-Usage: check_devices.py PROGRAM SCHEMA PLUGIN [PROBE_PLUGIN_FOLDER]"""
+Usage: check_devices.py PROGRAM SCHEMA PLUGIN [PROBE_PLUGIN_FOLDER [VULKAN_PLUGIN_FOLDER]]"""
 import fcntl
 import json
 import os
@@ -26,6 +26,7 @@ except ImportError:
 
 PROGRAM, SCHEMA, PLUGIN = sys.argv[1:4]
 PROBE_PLUGINS = sys.argv[4] if len(sys.argv) > 4 else None
+VULKAN = sys.argv[5] if len(sys.argv) > 5 else None  # the folder of the Vulkan plugin, where there is lavapipe
 BUILD = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(PLUGIN))))
 CACHE = tempfile.mkdtemp()
 results = []
@@ -521,18 +522,36 @@ def check_sandbox():
         check("and to whoever asks for more text", "as --no-sandbox says" in shown.stdout, shown)
 
 
+def check_sandboxed_driver():
+    """A real driver finds the same in the sandbox, and it is said when there is none."""
+    said = {}
+    for option in ("--verbose", "--no-sandbox"):
+        for what in ("asked", "remembered"):
+            done = run("--json", option, "--plugin-path", VULKAN, VK_LOADER_DRIVERS_SELECT="*lvp*", GGML_VULKAN_CACHE="0")
+            document = load(done)
+            found = document and [d["description"] for d in document["devices"] if d["plugin"] == "vulkan"]
+            said[option] = (found, document and document["probing"]["not_sandboxed"])
+            check(f"the driver is {what} with {option}", valid(document) and found and document["probing"]["isolated"] and
+                  plugin_of(document, "vulkan")["source"] == ("helper" if what == "asked" else "cache"), done)
+            check("without the sandbox, that is said" if option == "--no-sandbox" else "in the sandbox, nothing is said but what it lacks",
+                  "as --no-sandbox says" in said[option][1] if option == "--no-sandbox" else
+                  not said[option][1] or "Landlock" in said[option][1] or "seccomp" in said[option][1], said)
+    check("the driver finds the same in the sandbox", said["--verbose"][0] == said["--no-sandbox"][0], said)
+
+
 def check_in_process(folder):
     probed = load(run("--json", "--no-cache", "--plugin-path", folder))
     done = run("--json", "--in-process", "--plugin-path", folder)
     document = load(done)
     check("--in-process is valid and says so", valid(document) and not document["probing"]["isolated"] and
-          plugin_of(document, "cpu")["source"] == "process", done)
+          "this process" in document["probing"]["not_sandboxed"] and plugin_of(document, "cpu")["source"] == "process", done)
     check("it finds the same", [(d["name"], d["type"], d["id"], d["caps"], d["details"]) for d in probed["devices"]] ==
           [(d["name"], d["type"], d["id"], d["caps"], d["details"]) for d in document["devices"]], document["devices"])
     done = run("--json", "--plugin-path", folder, GGML_PROBE_HELPER="/nonexistent/helper")
     document = load(done)
     check("without a helper it says so and goes on", valid(document) and not document["probing"]["isolated"] and
-          "/nonexistent/helper" in document["probing"]["not_isolated"] and document["devices"], done)
+          "/nonexistent/helper" in document["probing"]["not_isolated"] and document["devices"] and
+          "this process" in document["probing"]["not_sandboxed"], done)
     for option, value in (("--timeout", "0"), ("--timeout", "x"), ("--jobs", "0"), ("--jobs", "65")):
         check(f"{option} {value} is exit status 2", run(option, value).returncode == 2)
 
@@ -550,6 +569,21 @@ def check_escapes():
             done = run("--plugin-path", folder, *([option] if option == "--json" else []))
             check(f"no escape sequence is printed ({option})", "\x1b" not in done.stdout and "\x9b" not in done.stdout
                   and "\x1b" not in done.stderr, done)
+        document = load(run("--json", "--plugin-path", folder))
+        sizes = [d["memory"] for d in document["devices"] if "red" in (d["id"] or "")]
+        check("F18: sizes that JSON has no place for are as large as it has, never negative", valid(document) and
+              [(m["free"], m["total"]) for m in sizes] == [(2**63 - 1, 2**63 - 1)], document["devices"])
+        with open(os.path.join(PROBE_PLUGINS, "ggml-no_habit.so"), "rb") as file:
+            data = file.read().replace(b"A device to be found", b"</title>\xef\xbf\xbf<script>!")
+        with open(os.path.join(folder, "ggml-no_habit.so"), "wb") as file:
+            file.write(data)
+        drawing = os.path.join(folder, "drawing.svg")
+        drawn = run("--svg", drawing, "--plugin-path", folder)
+        try:
+            texts = "".join(ElementTree.parse(drawing).getroot().itertext())
+        except (OSError, ElementTree.ParseError) as error:
+            texts = str(error)
+        check("F18: a drawing is XML whatever a plugin calls things", "</title>?<script>!" in texts, (drawn, texts))
         check("but the rest is", "[?31mred]" in done.stdout and "lib?]0;hi" in done.stdout, done.stdout)
 
 
@@ -571,6 +605,8 @@ def main():
     if PROBE_PLUGINS:
         check_probing()
         check_sandbox()
+        if VULKAN:
+            check_sandboxed_driver()
         check_escapes()
         check_self_tests()
         check_figures()

@@ -318,8 +318,9 @@ const char *inventory_not_cached(const struct inventory *inventory) {
 }
 
 const char *inventory_not_sandboxed(const struct inventory *inventory) {
-    const bool ran_here = inventory_not_isolated(inventory)[0] != '\0';
-    if (inventory->not_confined && !ran_here) return inventory->not_confined;
+    const bool ran_here = !inventory->probe || inventory_not_isolated(inventory)[0] != '\0';
+    if (ran_here) return "plugins ran in this process, which is not confined";
+    if (inventory->not_confined) return inventory->not_confined;
     return ggml_probe_report_not_sandboxed(inventory->probe);
 }
 

@@ -349,7 +349,7 @@ void print_table(const struct inventory *inventory, const struct page *page) {
     print_note(page, "run in this process, not in a helper", inventory_not_isolated(inventory));
     if (page->verbose) {
         print_note(page, "results are not remembered", inventory_not_cached(inventory));
-        print_note(page, "helpers are not wholly confined", inventory_not_sandboxed(inventory));
+        print_note(page, "not wholly confined", inventory_not_sandboxed(inventory));
     }
     print_search(page, inventory);
     print_machine(page, inventory);
