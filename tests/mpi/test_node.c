@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@ static atomic_bool holds;                        // transfers don't end
 static atomic_int n_waiting;                     // for one to end
 static atomic_int answers[FIRST_ID];             // by number: 1 + status
 static float answered;                           // what followed the last one of four bytes
+static char said[LINK_TEXT];                     // by the last one that failed
 
 int link_count(const struct link *link) {
     (void)link;
@@ -96,6 +98,8 @@ bool link_send(struct link *link, int peer, void *bytes, size_t size) {
     if (good && is_known && kinds_sent[message.id] == WIRE_COMPUTE)
         atomic_fetch_add(&n_computed, 1);
     if (size - sizeof(message) == sizeof(answered)) memcpy(&answered, rest, sizeof(answered));
+    if (!good && message.id < FIRST_ID)
+        snprintf(said, sizeof(said), "%.*s", (int)(size - sizeof(message)), (const char *)rest);
     if (message.id < FIRST_ID) atomic_store(&answers[message.id], 1 + message.status);
     free(bytes);
     return true;
@@ -398,10 +402,103 @@ static void test_a_quiet_set_is_answered_only_if_it_fails(void **state) {
     end_server(&server);
 }
 
+// --- what is refused, and how --------------------------------------------------------------------
+
+static void expect_refusal(struct server *server, const struct request *request, const char *why) {
+    static uint64_t id;
+    struct request sent = *request;
+    id = 10 + (id + 1) % (FIRST_ID - 10);
+    sent.message.magic = WIRE_MAGIC;
+    sent.message.id = id;
+    atomic_store(&answers[id], 0);
+    send_request(server, &sent);
+    await_answer(id);
+    assert_int_equal(atomic_load(&answers[id]), 1 + GGML_HOST_INVALID_ARGUMENT);
+    if (!strstr(said, why)) fail_msg("'%s', not '%s'", said, why);
+}
+
+static void expect_buffer_refused(struct server *server, struct wire_message message,
+                                  const char *why) {
+    message.kind = WIRE_BUFFER_NEW;
+    expect_refusal(server, &(struct request){.message = message}, why);
+}
+
+static void test_buffers_that_can_not_be_are_refused_by_name(void **state) {
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    expect_buffer_refused(&server, (struct wire_message){.object = 1, .size = 64},
+                          "a buffer that there is already");
+    expect_buffer_refused(&server, (struct wire_message){.object = 2, .size = 64, .device = 1},
+                          "a device that there is not");
+    expect_buffer_refused(&server, (struct wire_message){.object = 2}, "without a size or id");
+    expect_buffer_refused(&server, (struct wire_message){.size = 64}, "without a size or id");
+    end_server(&server);
+}
+
+// Of 256 bytes.
+static void test_tensors_lie_within_their_buffers(void **state) {
+    static const struct {
+        uint64_t offset;
+        int64_t ne;
+        bool is_view;
+    } rows[] = {{256, 1, false}, {260, 1, false}, {260, 1, true}, {200, 20, true}};
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        struct request request = {.message = {.kind = WIRE_GET, .size = 4}};
+        struct wire_tensor tensor = one_float(rows[i].offset);
+        tensor.ne[0] = rows[i].ne;
+        tensor.nb[1] = tensor.nb[2] = tensor.nb[3] = 4 * (uint64_t)rows[i].ne;
+        tensor.view_src = rows[i].is_view ? 0 : -1;
+        put(&request, &tensor, sizeof(tensor));
+        expect_refusal(&server, &request, "does not lie within its buffer");
+    }
+    end_server(&server);
+}
+
+static struct request two_tensors(uint64_t id, const struct wire_tensor *first,
+                                  const struct wire_tensor *second) {
+    struct request request = {.message = {.kind = WIRE_COMPUTE,
+                                          .queue = 1,
+                                          .object = id,
+                                          .size = 2,
+                                          .n_tensors = 2,
+                                          .n_nodes = 1}};
+    const struct wire_change changes[2] = {{0, *first}, {1, *second}};
+    put(&request, changes, sizeof(changes));
+    return request;
+}
+
+static void test_graphs_that_can_not_be_are_refused_by_name(void **state) {
+    const struct wire_tensor plain = one_float(0);
+    struct wire_tensor node = one_float(4), viewer = one_float(0), viewed = one_float(0);
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    tell(&server, (struct wire_message){.kind = WIRE_STREAM_NEW, .id = 2, .queue = 1}, 0, 0);
+    await_answer(2);
+    struct request request = two_tensors(0, &plain, &plain);
+    expect_refusal(&server, &request, "a graph without an id");
+    node.op = GGML_OP_ADD; // of nothing
+    node.flags = GGML_TENSOR_FLAG_COMPUTE;
+    request = two_tensors(1, &node, &plain);
+    expect_refusal(&server, &request, "a node that the device does not support");
+    viewer.view_src = 1;
+    viewed.view_src = 0; // each of the other
+    request = two_tensors(2, &viewer, &viewed);
+    expect_refusal(&server, &request, "a view of a view");
+    end_server(&server);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_node_survives_whatever_it_is_told),
         cmocka_unit_test(test_a_quiet_set_is_done_before_later_requests_of_other_queues),
-        cmocka_unit_test(test_a_quiet_set_is_answered_only_if_it_fails)};
+        cmocka_unit_test(test_a_quiet_set_is_answered_only_if_it_fails),
+        cmocka_unit_test(test_buffers_that_can_not_be_are_refused_by_name),
+        cmocka_unit_test(test_tensors_lie_within_their_buffers),
+        cmocka_unit_test(test_graphs_that_can_not_be_are_refused_by_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,6 +129,9 @@ static void test_messages_have_the_size_that_they_say(void **state) {
             const char *why;
             memcpy(part.data, whole.data, size < whole.size ? size : whole.size);
             assert_true(reads(&part, &why) == (size == whole.size));
+            const size_t head = sizeof(struct wire_message);
+            if (size < head) assert_string_equal(why, "less than a message");
+            if (size == head && whole.size > head) assert_string_equal(why, "less than it says");
             free(part.data);
         }
         free(whole.data);
@@ -220,6 +223,115 @@ static void test_unsound_tensors_are_refused_by_name(void **state) {
     expect_refused(is_shorter, "a transfer beyond the tensor");
 }
 
+static void expect_message_refused(uint32_t kind, void (*change)(struct wire_message *),
+                                   const char *why_not) {
+    struct bytes bytes = of_kind(kind);
+    struct wire_message message;
+    const char *why;
+    memcpy(&message, bytes.data, sizeof(message));
+    change(&message);
+    memcpy(bytes.data, &message, sizeof(message));
+    if (reads(&bytes, &why)) fail_msg("it was taken, and is %s", why_not);
+    assert_string_equal(why, why_not);
+    free(bytes.data);
+}
+
+static void is_none(struct wire_message *m) {
+    m->magic ^= 1;
+}
+static void kind_is_none(struct wire_message *m) {
+    m->kind = 0;
+}
+static void kind_is_new(struct wire_message *m) {
+    m->kind = WIRE_KINDS;
+}
+static void queue_is_beyond(struct wire_message *m) {
+    m->queue = WIRE_MAX_QUEUES;
+}
+static void device_is_beyond(struct wire_message *m) {
+    m->device = WIRE_MAX_DEVICES;
+}
+static void rank_is_beyond(struct wire_message *m) {
+    m->device = m->n_nodes;
+}
+static void ranks_are_too_many(struct wire_message *m) {
+    m->n_nodes = WIRE_MAX_RANKS + 1;
+}
+static void nodes_are_too_many(struct wire_message *m) {
+    m->n_nodes = m->n_tensors + 1;
+}
+static void tensors_are_too_many(struct wire_message *m) {
+    m->n_tensors = WIRE_MAX_TENSORS + 1;
+}
+static void tensors_are_none(struct wire_message *m) {
+    m->n_tensors = 0;
+}
+static void changes_are_too_few(struct wire_message *m) {
+    m->size = m->n_tensors - 1;
+}
+static void changes_are_too_many(struct wire_message *m) {
+    m->n_tensors = m->n_nodes = 0;
+    m->size = WIRE_MAX_TENSORS + 1;
+}
+static void size_is_negative(struct wire_message *m) {
+    m->size = UINT64_C(1) << 63;
+}
+static void begin_is_negative(struct wire_message *m) {
+    m->offset = UINT64_C(1) << 63;
+}
+static void tag_is_negative(struct wire_message *m) {
+    m->tag = UINT32_C(1) << 31;
+}
+static void peer_is_negative(struct wire_message *m) {
+    m->peer = UINT32_C(1) << 31;
+}
+
+static void test_unsound_messages_are_refused_by_name(void **state) {
+    (void)state;
+    expect_message_refused(WIRE_GET, is_none, "no message");
+    expect_message_refused(WIRE_GET, kind_is_none, "an unknown kind");
+    expect_message_refused(WIRE_GET, kind_is_new, "an unknown kind");
+    expect_message_refused(WIRE_GET, queue_is_beyond, "a queue out of range");
+    expect_message_refused(WIRE_GET, device_is_beyond, "a device out of range");
+    expect_message_refused(WIRE_REDUCE, rank_is_beyond, "a rank that the group does not have");
+    expect_message_refused(WIRE_REDUCE, ranks_are_too_many, "a rank that the group does not have");
+    expect_message_refused(WIRE_COMPUTE, nodes_are_too_many,
+                           "more nodes than tensors, or too many");
+    expect_message_refused(WIRE_COMPUTE, tensors_are_too_many,
+                           "more nodes than tensors, or too many");
+    expect_message_refused(WIRE_SUPPORTS, tensors_are_none, "a node that is missing");
+    expect_message_refused(WIRE_COMPUTE, changes_are_too_few, "a graph that is not whole");
+    expect_message_refused(WIRE_COMPUTE, changes_are_too_many, "a graph that is not whole");
+    expect_message_refused(WIRE_GET, size_is_negative, "a size out of range");
+    expect_message_refused(WIRE_GET, begin_is_negative, "a size out of range");
+    expect_message_refused(WIRE_GET, tag_is_negative, "a tag or peer out of range");
+    expect_message_refused(WIRE_GET, peer_is_negative, "a tag or peer out of range");
+}
+
+// Of a new graph all tensors in turn, of a known one those that there may be.
+static void test_changes_are_of_tensors_that_there_are(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t index;
+        bool is_new;
+        const char *why;
+    } rows[] = {{2, true, "a tensor that the graph does not have"},
+                {1, true, "tensors out of order"},
+                {WIRE_MAX_TENSORS, false, "a tensor that the graph does not have"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        const struct wire_change changes[2] = {{rows[i].index, sound_tensor()},
+                                               {1, sound_tensor()}};
+        struct bytes bytes = with(
+            (struct wire_message){
+                .kind = WIRE_COMPUTE, .object = 4, .size = 2, .n_tensors = rows[i].is_new ? 2 : 0},
+            changes, sizeof(changes));
+        const char *why;
+        assert_false(reads(&bytes, &why));
+        assert_string_equal(why, rows[i].why);
+        free(bytes.data);
+    }
+}
+
 // --- nodes ---------------------------------------------------------------------------------------
 
 static void test_nodes_are_read_whole_or_not_at_all(void **state) {
@@ -236,16 +348,34 @@ static void test_nodes_are_read_whole_or_not_at_all(void **state) {
         sent.devices[i].alignment = 64;
     }
     assert_true(wire_read_node(&sent, sizeof(sent), &node, devices, &why));
-    for (size_t size = 0; size < sizeof(sent); ++size)
+    for (size_t size = 0; size < sizeof(sent); ++size) {
         assert_false(wire_read_node(&sent, size, &node, devices, &why));
+        assert_string_equal(why, size < sizeof(sent.node) ? "less than a node"
+                                                          : "another number of devices");
+    }
     sent.node.n_devices = UINT32_MAX;
     assert_false(wire_read_node(&sent, sizeof(sent), &node, devices, &why));
     sent.node.n_devices = 2;
     sent.devices[1].alignment = 48;
     assert_false(wire_read_node(&sent, sizeof(sent), &node, devices, &why));
     sent.devices[1].alignment = 64;
-    memset(sent.devices[1].description, 'x', WIRE_TEXT);
+    char *const texts[] = {sent.node.host, sent.node.version, sent.devices[1].name,
+                           sent.devices[1].description, sent.devices[1].id};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+        char before[WIRE_TEXT];
+        memcpy(before, texts[i], WIRE_TEXT);
+        memset(texts[i], 'x', WIRE_TEXT);
+        assert_false(wire_read_node(&sent, sizeof(sent), &node, devices, &why));
+        assert_string_equal(why, "a text without an end");
+        memcpy(texts[i], before, WIRE_TEXT);
+    }
+    sent.devices[0].memory.free = sent.devices[0].memory.total + 1;
     assert_false(wire_read_node(&sent, sizeof(sent), &node, devices, &why));
+    assert_string_equal(why, "more memory free than there is");
+    sent.devices[0].memory.free = 0;
+    sent.devices[0].name[0] = '\0';
+    assert_false(wire_read_node(&sent, sizeof(sent), &node, devices, &why));
+    assert_string_equal(why, "a device without a name");
 }
 
 // --- damage --------------------------------------------------------------------------------------
@@ -327,6 +457,8 @@ int main(void) {
         cmocka_unit_test(test_every_kind_has_a_sound_message),
         cmocka_unit_test(test_messages_have_the_size_that_they_say),
         cmocka_unit_test(test_unsound_tensors_are_refused_by_name),
+        cmocka_unit_test(test_unsound_messages_are_refused_by_name),
+        cmocka_unit_test(test_changes_are_of_tensors_that_there_are),
         cmocka_unit_test(test_nodes_are_read_whole_or_not_at_all),
         cmocka_unit_test(test_damaged_messages_are_refused_or_harmless),
     };
