@@ -5,16 +5,21 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -284,6 +289,159 @@ static void test_device_files_that_have_to_be_made_first(void **state) {
     assert_false(probe_sandbox_prevents_devices(root));
 }
 
+// --- each call -----------------------------------------------------------------------------------
+
+// What docs/security.md names, apart from the list that the sandbox is made of.
+#define CALL(name)                                                                                 \
+    { #name, SYS_##name }
+static const struct call {
+    const char *name;
+    long number;
+} forbidden[] = {
+#ifndef SANITIZED
+    CALL(ptrace),
+#endif
+    CALL(process_vm_readv),
+    CALL(process_vm_writev),
+    CALL(kcmp),
+    CALL(pidfd_getfd),
+#ifdef SYS_chmod
+    CALL(chmod),
+    CALL(chown),
+    CALL(lchown),
+#endif
+    CALL(fchmod),
+    CALL(fchmodat),
+    {"fchmodat2", 452},
+    CALL(fchown),
+    CALL(fchownat),
+    CALL(setxattr),
+    CALL(lsetxattr),
+    CALL(fsetxattr),
+    {"setxattrat", 463},
+    CALL(removexattr),
+    CALL(lremovexattr),
+    CALL(fremovexattr),
+    {"removexattrat", 466},
+    {"file_setattr", 469},
+    CALL(open_by_handle_at),
+    CALL(mount),
+    CALL(umount2),
+    CALL(pivot_root),
+    CALL(chroot),
+    CALL(open_tree),
+    CALL(move_mount),
+    CALL(fsopen),
+    CALL(fsconfig),
+    CALL(fsmount),
+    CALL(fspick),
+    {"mount_setattr", 442},
+    CALL(unshare),
+    CALL(setns),
+    CALL(quotactl),
+    {"quotactl_fd", 443},
+    CALL(bpf),
+    CALL(perf_event_open),
+    CALL(userfaultfd),
+    CALL(io_uring_setup),
+    CALL(kexec_load),
+    CALL(kexec_file_load),
+    CALL(init_module),
+    CALL(finit_module),
+    CALL(delete_module),
+    CALL(reboot),
+    CALL(swapon),
+    CALL(swapoff),
+    CALL(acct),
+    CALL(syslog),
+    CALL(vhangup),
+    CALL(sethostname),
+    CALL(setdomainname),
+    CALL(settimeofday),
+    CALL(clock_settime),
+    CALL(clock_adjtime),
+    CALL(adjtimex),
+#ifdef SYS_iopl
+    CALL(iopl),
+    CALL(ioperm),
+#endif
+    CALL(add_key),
+    CALL(request_key),
+    CALL(keyctl),
+};
+enum { N_FORBIDDEN = sizeof(forbidden) / sizeof(forbidden[0]) };
+
+// errno of a call with arguments that none of them takes: it does nothing, whoever makes it.
+static int error_of(long number) {
+    errno = 0;
+    return syscall(number, -1L, -1L, -1L, -1L, -1L, -1L) == -1 ? errno : 0;
+}
+
+static bool is_refused(const char *name, bool failed, int expected) {
+    if (failed && errno == expected) return true;
+    fprintf(stderr, "# %s: %s\n", name, failed ? strerror(errno) : "done");
+    return false;
+}
+
+static bool calls_are_refused(void) {
+    bool good = true;
+    for (int i = 0; i < N_FORBIDDEN; ++i) {
+        errno = error_of(forbidden[i].number);
+        good = is_refused(forbidden[i].name, errno != 0, EPERM) && good;
+    }
+    errno = error_of(SYS_clone3);
+    good = is_refused("clone3", errno != 0, ENOSYS) && good;
+    const long made = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0L, 0L, 0L, 0L);
+    if (made == 0) _exit(0);
+    good = is_refused("clone", made == -1, EPERM) && good;
+    good = is_refused("socket", socket(AF_NETLINK, SOCK_RAW, 0) == -1, EACCES) && good;
+    return is_refused("ioctl", ioctl(-1, TIOCSTI, "x") == -1, EPERM) && good;
+}
+
+// Each way to change a folder.
+static bool folder_is_kept(void) {
+    const struct sockaddr_un place = {.sun_family = AF_UNIX, .sun_path = "socket"};
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    const bool bound = bind(fd, (const struct sockaddr *)&place, sizeof(place)) == 0;
+    bool good = is_refused("bind", !bound, EACCES);
+    good = is_refused("open", open("file", O_WRONLY) == -1, EACCES) && good;
+    good = is_refused("create", open("new", O_WRONLY | O_CREAT, 0600) == -1, EACCES) && good;
+    good = is_refused("unlink", unlink("file") == -1, EACCES) && good;
+    good = is_refused("rename", rename("file", "other") == -1, EACCES) && good;
+    good = is_refused("mkdir", mkdir("new", 0700) == -1, EACCES) && good;
+    good = is_refused("rmdir", rmdir("folder") == -1, EACCES) && good;
+    good = is_refused("symlink", symlink("file", "new") == -1, EACCES) && good;
+    good = is_refused("link", link("file", "new") == -1, EACCES) && good;
+    good = is_refused("mkfifo", mkfifo("new", 0600) == -1, EACCES) && good;
+    good = is_refused("mknod", mknod("new", S_IFCHR | 0600, 0x103) == -1, EACCES) && good;
+    return is_refused("mknod", mknod("new", S_IFBLK | 0600, 0x103) == -1, EACCES) && good;
+}
+
+static int be_confined(const char *folder) {
+    char missing[TEXT_SIZE];
+    setsid(); // so that there is no terminal to hang up
+    if (chdir(folder) != 0 || mkdir("folder", 0700) != 0) return 2;
+    const int fd = open("file", O_WRONLY | O_CREAT, 0600);
+    if (fd < 0) return 2;
+    probe_sandbox_enter(missing, sizeof(missing));
+    bool good = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || missing[0] != '\0';
+    if (!strstr(missing, "seccomp")) good = calls_are_refused() && good;
+    if (!strstr(missing, "Landlock")) good = folder_is_kept() && good;
+    return good ? 0 : 1;
+}
+
+static void test_each_call_that_is_named_is_refused(void **state) {
+    (void)state;
+    int status = 0;
+    if (is_traced()) return;
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) _exit(be_confined(dir.path));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 #define WITH_DIR(function) cmocka_unit_test_setup_teardown(function, open_dir, close_dir)
 
 int main(void) {
@@ -292,6 +450,7 @@ int main(void) {
         WITH_DIR(test_this_user_free),
         WITH_DIR(test_a_plain_user),
         WITH_DIR(test_what_is_missing_is_said),
+        WITH_DIR(test_each_call_that_is_named_is_refused),
         WITH_DIR(test_device_files_that_have_to_be_made_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
