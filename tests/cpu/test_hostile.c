@@ -102,9 +102,41 @@ static void test_f23_nor_are_they_read_or_written(void **state) {
         struct ggml_tensor twin = *scene.a; // of the same layout, so that only the place is wrong
         ggml_clear_error();
         ggml_backend_tensor_copy(scene.a, &twin);
-        assert_int_not_equal(ggml_last_status(), GGML_HOST_OK);
+        assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+        ggml_clear_error();
+        assert_false(ggml_backend_buffer_copy_tensor(scene.a, &twin)); // by the plugin alone
+        assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
         *scene.a = before;
     }
+    close_scene(&scene);
+}
+
+// A view that has the place for it in its buffer, but not in the tensor that it is a view of.
+static void test_f23_a_view_is_no_way_to_a_neighbour(void **state) {
+    (void)state;
+    struct scene scene;
+    float byte = 0;
+    open_scene(&scene);
+    struct ggml_tensor all = *scene.a;
+    all.ne[1] = 4; // of a and of what follows
+    all.nb[2] = all.nb[3] = 4 * all.nb[1];
+    struct ggml_tensor view = all;
+    view.view_src = scene.a;
+    ggml_clear_error();
+    ggml_backend_tensor_get(&all, &byte, 0, sizeof(byte));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    ggml_backend_tensor_get(&view, &byte, 0, sizeof(byte));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+    ggml_clear_error();
+    ggml_backend_tensor_set(&view, &byte, 0, sizeof(byte));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+    ggml_clear_error();
+    assert_false(ggml_backend_buffer_copy_tensor(&view, &all));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+    ggml_clear_error();
+    assert_false(ggml_backend_buffer_copy_tensor(&all, &view));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+    ggml_clear_error();
     close_scene(&scene);
 }
 
@@ -136,9 +168,19 @@ static void test_f15_an_empty_timestep_has_no_rows(void **state) {
     const struct ggml_init_params params = {1 << 20, NULL, false};
     struct ggml_context *ctx = ggml_init(params);
     struct ggml_tensor *steps = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 4, 0);
+    ggml_clear_error();
     struct ggml_tensor *result = ggml_timestep_embedding(ctx, steps, 8, 100);
+    assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
     struct ggml_cgraph *graph = ggml_new_graph(ctx);
     ggml_build_forward_expand(graph, result);
+    assert_int_equal(ggml_graph_compute_with_ctx(ctx, graph, 1), GGML_STATUS_FAILED);
+    // Emptied after it was built: the kernel's affair.
+    steps = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 4, 1);
+    ggml_set_zero(steps);
+    graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, ggml_timestep_embedding(ctx, steps, 8, 100));
+    assert_int_equal(ggml_graph_compute_with_ctx(ctx, graph, 1), GGML_STATUS_SUCCESS);
+    steps->ne[1] = 0;
     assert_int_equal(ggml_graph_compute_with_ctx(ctx, graph, 1), GGML_STATUS_FAILED);
     ggml_free(ctx);
 }
@@ -309,6 +351,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_f23_tensors_outside_their_buffers_are_not_computed),
         cmocka_unit_test(test_f23_nor_are_they_read_or_written),
+        cmocka_unit_test(test_f23_a_view_is_no_way_to_a_neighbour),
         cmocka_unit_test(test_f23_views_outside_their_tensors_are_not_computed),
         cmocka_unit_test(test_f15_groups_without_channels_take_no_time),
         cmocka_unit_test(test_f15_an_empty_timestep_has_no_rows),

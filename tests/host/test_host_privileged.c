@@ -256,8 +256,8 @@ static void test_f9_a_group_is_private_if_it_is_nobody_elses_primary_one(void **
     assert_int_equal(load_as_alice(path, alone, "staff:x:12345:\n"), GGML_HOST_UNTRUSTED);
 }
 
-// Status of loading a plugin of this owner from a mount that is read-only.
-static int load_from_read_only(uid_t owner, bool in_user_namespace) {
+// Status of loading a plugin of this owner from a mount of its own.
+static int load_from_mount(uid_t owner, bool read_only, bool in_user_namespace) {
     const char *path = add_plugin_of_stranger();
     char hall[600];
     snprintf(hall, sizeof(hall), "%s", plugin_dir_path(&dir, "hall"));
@@ -267,7 +267,8 @@ static int load_from_read_only(uid_t owner, bool in_user_namespace) {
     if (child == 0) {
         if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
             mount(hall, hall, NULL, MS_BIND, NULL) != 0 ||
-            mount("none", hall, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) != 0) {
+            mount("none", hall, NULL, MS_REMOUNT | MS_BIND | (read_only ? MS_RDONLY : 0), NULL) !=
+                0) {
             _exit(NOT_PRIVILEGED);
         }
         if (in_user_namespace &&
@@ -283,14 +284,20 @@ static int load_from_read_only(uid_t owner, bool in_user_namespace) {
 
 static void test_f10_nobody_is_nobody_where_he_is_a_user(void **state) {
     (void)state;
-    const int status = load_from_read_only(65534, false);
+    const int status = load_from_mount(65534, true, false);
     if (status != NOT_PRIVILEGED) assert_int_equal(status, GGML_HOST_UNTRUSTED);
 }
 
 static void test_f10_what_lies_outside_a_user_namespace_is_accepted(void **state) {
     (void)state;
-    const int status = load_from_read_only(STRANGER, true);
+    const int status = load_from_mount(STRANGER, true, true);
     if (status != NOT_PRIVILEGED) assert_int_equal(status, GGML_HOST_OK);
+}
+
+static void test_f10_but_not_where_it_can_be_written(void **state) {
+    (void)state;
+    const int status = load_from_mount(STRANGER, false, true);
+    if (status != NOT_PRIVILEGED) assert_int_equal(status, GGML_HOST_UNTRUSTED);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_dir, close_dir)
@@ -312,6 +319,7 @@ int main(int argc, char **argv) {
         TEST(test_f9_a_group_is_private_if_it_is_nobody_elses_primary_one),
         TEST(test_f10_nobody_is_nobody_where_he_is_a_user),
         TEST(test_f10_what_lies_outside_a_user_namespace_is_accepted),
+        TEST(test_f10_but_not_where_it_can_be_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -290,6 +290,49 @@ static void test_the_file_that_was_checked_is_mapped(void **state) {
     assert_true(plugin_dir_was_mapped(&dir, "other"));
 }
 
+static void point_link_at(const char *folder) {
+    char next[600];
+    snprintf(next, sizeof(next), "%s", plugin_dir_path(&dir, "next"));
+    assert_int_equal(symlink(folder, next), 0);
+    assert_int_equal(rename(next, plugin_dir_path(&dir, "link")), 0);
+}
+
+// Lets a link lead elsewhere for just the time in which the linker follows it.
+static bool lead_astray(enum ggml_fault_point point, void *context) {
+    int *n_changes = context;
+    if (point == GGML_FAULT_LINK && *n_changes == 0) {
+        point_link_at("there");
+        ++*n_changes;
+    } else if (*n_changes == 1) {
+        point_link_at("here");
+        ++*n_changes;
+    }
+    return true;
+}
+
+// F2 of a security review: what was mapped is compared with what was checked. Whoever looks at the
+// path before and after sees nothing.
+static void test_f2_what_a_path_led_to_meanwhile_is_refused(void **state) {
+    (void)state;
+    int n_changes = 0;
+    assert_int_equal(mkdir(plugin_dir_path(&dir, "here"), 0755), 0);
+    assert_int_equal(mkdir(plugin_dir_path(&dir, "there"), 0755), 0);
+    add_as("ggml-needy.so", "here/ggml-needy.so"); // its run path is $ORIGIN, so it goes by path
+    add_as("libfixture-helper.so", "here/libfixture-helper.so");
+    add_as("ggml-marker.so", "there/ggml-needy.so");
+    point_link_at("here");
+    ggml_fault_set_hook(lead_astray, &n_changes);
+    const enum ggml_host_status status =
+        ggml_plugin_load(plugin_dir_path(&dir, "link/ggml-needy.so"), NULL);
+    ggml_fault_set_hook(NULL, NULL);
+    assert_int_equal(n_changes, 2);
+    assert_int_equal(status, GGML_HOST_DAMAGED_FILE);
+    assert_non_null(strstr(ggml_last_error(), "mapped another file"));
+    assert_true(plugin_dir_was_mapped(&dir, "marker"));
+    assert_int_equal(ggml_backend_dev_count(), 0);
+    expect("link/ggml-needy.so", GGML_HOST_OK, "");
+}
+
 static bool overwrite(enum ggml_fault_point point, void *context) {
     if (point != GGML_FAULT_LINK) return true;
     const int32_t priority = 77;
@@ -464,6 +507,7 @@ int main(int argc, char **argv) {
         TEST(test_only_sums_of_the_list_are_loaded),
         TEST(test_only_sums_of_the_listed_file_are_loaded),
         TEST(test_the_file_that_was_checked_is_mapped),
+        TEST(test_f2_what_a_path_led_to_meanwhile_is_refused),
         TEST(test_a_file_that_is_written_meanwhile_is_refused),
         TEST(test_plugins_know_where_they_lie),
         TEST(test_libraries_beside_the_plugin_are_found),

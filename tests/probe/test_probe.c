@@ -207,6 +207,19 @@ static void test_the_defective_plugins_together(void **state) {
     ggml_probe_report_free(report);
 }
 
+// F19 of a security review: what is free is part of what there is, whatever a plugin says.
+static void test_f19_no_more_memory_is_free_than_there_is(void **state) {
+    (void)state;
+    const struct ggml_probe_options options = usual();
+    add_from(PLUGINS, "ggml-escapes.so");
+    ggml_probe_report_t report = probe(&options);
+    const struct ggml_probe_device *device = ggml_probe_report_device_get(report, 0);
+    assert_non_null(device);
+    assert_true(device->props.memory_total == SIZE_MAX / 2 + 6);
+    assert_true(device->props.memory_free == device->props.memory_total);
+    ggml_probe_report_free(report);
+}
+
 static void test_a_good_plugin_is_described_without_being_mapped(void **state) {
     (void)state;
     const struct ggml_probe_options options = usual();
@@ -744,6 +757,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_DIR(test_all_habits_together_are_told_in_time),
         WITH_DIR(test_the_defective_plugins_together),
+        WITH_DIR(test_f19_no_more_memory_is_free_than_there_is),
         WITH_DIR(test_a_good_plugin_is_described_without_being_mapped),
         WITH_DIR(test_a_probe_answers_what_loading_would),
         WITH_DIR(test_what_a_good_plugin_warns_of_is_in_its_record),

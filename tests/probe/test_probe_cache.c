@@ -335,6 +335,10 @@ static void test_a_library_of_this_moment_is_not_relied_on(void **state) {
     wait_for_ticks();
     assert_spawned(&options);
     assert_spawned(&options);
+    assert_int_equal(unlink(library), 0); // nor on that it is gone
+    assert_spawned(&options);
+    put_library("libdriver.so.1", "ggml-gpu.so");
+    wait_for_ticks();
     unsetenv("GGML_TEST_CHANGE_DRIVER");
     expect_probed_again(&options);
     unsetenv("GGML_TEST_DRIVER");
@@ -591,15 +595,24 @@ static void test_processes_share_a_cache(void **state) {
 static void test_f11_files_of_others_stay(void **state) {
     (void)state;
     const struct ggml_probe_options options = usual();
-    static const char *const names[] = {"new-thesis.tex", "new-12-3", "new-12-", "new-1-2-3"};
+#define HEX_60 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789ab"
+    static const struct {
+        const char *name;
+        bool is_ours;
+    } files[] = {
+        {"new-12-3", true},      {"new-thesis.tex", false}, {"new-12-", false},
+        {"new-1-2-3", false},    {"new--3", false},         {HEX_60 "cdef", true},
+        {HEX_60 "cdeg", false},  {HEX_60 "CDEF", false},    {HEX_60 "cde", false},
+        {HEX_60 "cdef0", false}, {HEX_60 ".txt", false},
+    };
     const struct timespec old[2] = {{.tv_sec = time(NULL) - 120 * 24 * 3600},
                                     {.tv_sec = time(NULL) - 120 * 24 * 3600}};
     struct probe_cache cache;
     assert_int_equal(probe_cache_open(cache_path, helper_path, -1, &cache), GGML_HOST_OK);
     probe_cache_close(&cache);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) {
         char path[700];
-        snprintf(path, sizeof(path), "%s/%s", cache_path, names[i]);
+        snprintf(path, sizeof(path), "%s/%s", cache_path, files[i].name);
         const int fd = open(path, O_WRONLY | O_CREAT, 0600);
         assert_true(fd >= 0);
         assert_int_equal(futimens(fd, old), 0);
@@ -607,10 +620,10 @@ static void test_f11_files_of_others_stay(void **state) {
     }
     add_from(FIXTURES, "ggml-gpu.so");
     assert_spawned(&options);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) {
         char path[700];
-        snprintf(path, sizeof(path), "%s/%s", cache_path, names[i]);
-        assert_int_equal(access(path, F_OK), strcmp(names[i], "new-12-3") == 0 ? -1 : 0);
+        snprintf(path, sizeof(path), "%s/%s", cache_path, files[i].name);
+        if ((access(path, F_OK) != 0) != files[i].is_ours) fail_msg("%s", files[i].name);
         unlink(path);
     }
 }
@@ -631,6 +644,9 @@ static void test_f12_root_enters_no_folder_of_others(void **state) {
     assert_int_equal(probe_cache_open(path, helper_path, -1, &cache), GGML_HOST_PERMISSION_DENIED);
     snprintf(path, sizeof(path), "%s/.cache", house);
     assert_int_equal(access(path, F_OK), -1);
+    // Nor where all that lies in it is root's.
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(probe_cache_open(path, helper_path, -1, &cache), GGML_HOST_PERMISSION_DENIED);
     // A link of his in a folder of root's.
     snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, "link"));
     assert_int_equal(symlink(target, path), 0);
@@ -647,8 +663,30 @@ static void test_f12_root_enters_no_folder_of_others(void **state) {
     probe_cache_close(&cache);
 }
 
+// Folders of root's in which everybody may write, as /tmp, are no place to keep a cache.
+static void test_f12_folders_are_made_only_in_the_users_own(void **state) {
+    enum { STRANGER = 12345 };
+    (void)state;
+    struct probe_cache cache;
+    char made[600];
+    int status = 0;
+    if (geteuid() != 0) return; // all folders that can be written are the user's
+    assert_int_equal(chmod(home.path, 01777), 0);
+    snprintf(made, sizeof(made), "%s", plugin_dir_path(&home, "made"));
+    const pid_t child = fork();
+    if (child == 0) {
+        if (setgid(STRANGER) != 0 || setuid(STRANGER) != 0) _exit(100);
+        _exit((int)probe_cache_open(cache_path, helper_path, -1, &cache));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), GGML_HOST_PERMISSION_DENIED);
+    assert_int_equal(access(made, F_OK), -1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        WITH_DIRS(test_f12_folders_are_made_only_in_the_users_own),
         WITH_DIRS(test_f11_files_of_others_stay),
         WITH_DIRS(test_f12_root_enters_no_folder_of_others),
         WITH_DIRS(test_a_second_probe_starts_no_helper),
