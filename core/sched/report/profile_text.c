@@ -125,6 +125,7 @@ static void put_name(struct text_writer *writer, const struct ggml_sched_slice *
         [GGML_SCHED_SLICE_COPY] = "copy",
         [GGML_SCHED_SLICE_WAIT] = "wait",
     };
+    // Longer names are cut off: the tensor's whole name is among the arguments.
     char name[256];
     snprintf(name, sizeof(name), "%s %s",
              slice->kind == GGML_SCHED_SLICE_NODE ? slice->op : verbs[slice->kind],

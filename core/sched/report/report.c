@@ -150,6 +150,7 @@ ggml_sched_report_t ggml_sched_report_new(ggml_backend_sched_t sched, struct ggm
         return NULL;
     }
     sched->setup.function = __func__;
+    // Bytes by stream: planned ones of a given graph, or those of the buffers.
     size_t *sizes = ggml_mem_calloc((size_t)sched->setup.n_streams, sizeof(sizes[0]));
     if (!sizes) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a report", __func__);

@@ -16,7 +16,7 @@ static size_t bounded(size_t size) {
     return (uint64_t)size > INT64_MAX ? (size_t)INT64_MAX : size;
 }
 
-// --- text
+// --- text, for a person: streams first, then splits in the order in which they run
 
 // A split with its copies, then its nodes with why each runs there: what somebody who looks for an
 // unwanted copy reads from top to bottom.
@@ -115,6 +115,7 @@ static void put_number(struct text_writer *writer, double value) {
         text_put(writer, "null");
         return;
     }
+    // Nine digits tell apart what a clock could.
     snprintf(text, sizeof(text), "%.9g", value);
     for (const char *c = text; *c; ++c) {
         if (strchr("0123456789+-eE", *c)) {
