@@ -168,6 +168,22 @@ def check_options():
     check("a file that is no plugin is a failure", done.returncode == 1 and "not ok 2 - file.shared" in done.stdout)
 
 
+def check_killed():
+    """A plugin that hangs ends with a program that is killed."""
+    path = path_of("event_unrecorded_hangs")
+    with subprocess.Popen([PROGRAM, "--deadline", "60", "--only", "stream.event-unrecorded", path], stdout=subprocess.DEVNULL) as program:
+        child, started = "", time.monotonic()
+        while not child and program.poll() is None and time.monotonic() - started < 30:
+            with open(f"/proc/{program.pid}/task/{program.pid}/children", encoding="utf-8") as children:
+                child = "".join(children.read().split()[:1])
+        program.kill()
+    check("a check runs in a process of its own", child)
+    started = time.monotonic()
+    while child and os.path.exists(f"/proc/{child}/exe") and time.monotonic() - started < 10:
+        time.sleep(0.02)
+    check("that ends when the program is killed", child and not os.path.exists(f"/proc/{child}/exe"))
+
+
 def main():
     listed = [line.split()[0] for line in run("--list").stdout.splitlines()]
     check("there are at least 120 checks, each once", len(listed) >= 120 and len(set(listed)) == len(listed))
@@ -180,6 +196,7 @@ def main():
           counts == {**{a: str(n) for a, n in areas.items()}, "together": str(len(listed))}, counts)
     check_options()
     check_formats()
+    check_killed()
     check_good()
     check_defects(listed)
     print(f"1..{len(results)}")

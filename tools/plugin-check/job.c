@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -40,7 +43,7 @@ static void drop_stream(int fd, int flags) {
 }
 
 // In the child: a process group of its own, so that the parent can end it with all that it
-// starts.
+// starts. A parent that is killed can't, so a plugin that hangs goes with it.
 static _Noreturn void begin_check(const struct job *job, const struct runner_options *options,
                                   int report_fd) {
     struct check_run run = {.check = job->result->check,
@@ -52,6 +55,10 @@ static _Noreturn void begin_check(const struct job *job, const struct runner_opt
                             .key = job->key,
                             .report_fd = report_fd};
     setpgid(0, 0);
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != job->parent) _exit(1);
+#endif
     drop_stream(0, O_RDONLY);
     for (int fd = 1; fd <= 2 && !options->verbose; ++fd)
         drop_stream(fd, O_WRONLY);
@@ -86,7 +93,8 @@ bool job_start(struct job *job, const struct runner_options *options, struct che
     int ends[2];
     struct check_progress *progress = job->progress ? job->progress : new_progress();
     if (!progress) return false;
-    *job = (struct job){.fd = -1, .pid_fd = -1, .started = now(), .progress = progress};
+    *job = (struct job){
+        .fd = -1, .pid_fd = -1, .started = now(), .progress = progress, .parent = getpid()};
     progress->at[0] = '\0';
     atomic_store(&progress->n_steps, 0);
     if (getentropy(job->key, sizeof(job->key)) != 0) return false;

@@ -11,7 +11,7 @@ struct job {
     struct check_result *result; // of the check that it is at; NULL: none is running
     struct check_result *rest;   // behind it; stays when none is running
     int n_left;                  // number of those
-    pid_t pid;
+    pid_t pid, parent;           // the check's process, and the one that started it
     int pid_fd; // readable when the process has ended; -1 where the system has no such thing
     int fd;     // of the pipe; -1: closed
     double started;
