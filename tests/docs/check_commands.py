@@ -67,7 +67,7 @@ COMMANDS = {  # another command that runs in its place, Ci or Needs
     "meson test -C build --suite host": "meson test -C build --suite host --list",
     "ninja -C build core/lib/libggml.a": "mkdir -p build/core/lib && cp $BUILT/core/lib/libggml.a build/core/lib/",
     "tools/mpi-test": Needs("root and network namespaces", "nothing"),
-    "tools/fuzz --seconds 10": Ci("tools/fuzz --seconds 20"),
+    "tools/fuzz --seconds 10": Ci("tools/fuzz --seconds 10"),
     "tools/release": Needs("a changelog of a release", "tests/packaging/check_recipes.py, with --draft"),
     "tools/device-report": Needs("a GPU", "nothing"),
 }
