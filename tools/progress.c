@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // A thread writes the line anew with the seconds that went by, so that whoever is busy need not.
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "progress.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
+#if defined(__GLIBC__)
+#include <unistd.h>
+#endif
 
 #include "terminal.h"
 
@@ -17,7 +20,7 @@ static struct {
     bool is_running; // the thread
     bool is_over;
     bool is_shown;
-    struct timespec start;
+    struct timespec start, last; // last: when the line was written
     char text[160];
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
 
@@ -31,6 +34,16 @@ static void show(void) {
     fprintf(stderr, "\r%.*s\033[K", width > 1 ? (int)width - 1 : (int)sizeof(line), line);
     fflush(stderr);
     state.is_shown = true;
+    state.last = now;
+}
+
+// Texts may change many thousand times a second.
+static bool is_due(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const double since = (double)(now.tv_sec - state.last.tv_sec) +
+                         (double)(now.tv_nsec - state.last.tv_nsec) * 1e-9;
+    return since > 0.1 || since < 0;
 }
 
 static void *run(void *unused) {
@@ -46,16 +59,44 @@ static void *run(void *unused) {
     return unused;
 }
 
+#if defined(__GLIBC__)
+// Lines of the standard output that go to the same terminal come in the progress line's place.
+static ssize_t write_line(void *unused, const char *bytes, size_t size) {
+    (void)unused;
+    pthread_mutex_lock(&state.lock);
+    if (state.is_shown) fputs("\r\033[K", stderr);
+    state.is_shown = false;
+    const ssize_t n = write(STDOUT_FILENO, bytes, size);
+    pthread_mutex_unlock(&state.lock);
+    return n < 0 ? 0 : n; // 0 is how a cookie tells an error
+}
+
+static void make_way(void) {
+    static bool is_done;
+    if (is_done || !terminal_is_capable(stdout)) return;
+    FILE *lines = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_line});
+    if (!lines) return;
+    fflush(stdout);
+    setvbuf(lines, NULL, _IOLBF, BUFSIZ);
+    stdout = lines;
+    is_done = true;
+}
+#else
+static void make_way(void) {
+}
+#endif
+
 void progress_set(const char *text) {
     pthread_mutex_lock(&state.lock);
     snprintf(state.text, sizeof(state.text), "%s", text);
-    if (state.is_shown) show();
+    if (state.is_shown && is_due()) show();
     pthread_mutex_unlock(&state.lock);
 }
 
 void progress_begin(const char *text) {
     progress_set(text);
     if (state.is_running || !terminal_is_capable(stderr)) return;
+    make_way();
     clock_gettime(CLOCK_REALTIME, &state.start);
     state.is_over = state.is_shown = false;
     state.is_running = pthread_create(&state.thread, NULL, run, NULL) == 0;

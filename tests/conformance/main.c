@@ -9,6 +9,7 @@
 #include "conformance.h"
 #include "ggml-host.h"
 #include "platform.h"
+#include "progress.h"
 
 enum { EXIT_USAGE = 2, EXIT_NO_DEVICE = 3, EXIT_ERROR = 4, DEFAULT_SEED = 20240607 };
 
@@ -170,6 +171,7 @@ static bool prints_tap;
 static void remember_case(void *unused, const char *name) {
     (void)unused;
     snprintf(current_case, sizeof(current_case), "%s", name);
+    progress_set(name);
 }
 
 #ifdef _WIN32
@@ -306,7 +308,10 @@ static int run(int argc, char **argv) {
     tell_crashes();
     ggml_backend_dev_t device = find_device(&a);
     if (!device) return EXIT_NO_DEVICE;
-    if (!conformance_run(device, &a.options, &report)) {
+    if (!a.options.trace) progress_begin("conformance");
+    const bool ran = conformance_run(device, &a.options, &report);
+    progress_end();
+    if (!ran) {
         fprintf(stderr, "%s: %s\n", ggml_backend_dev_name(device), ggml_last_error());
         return EXIT_ERROR;
     }

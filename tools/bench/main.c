@@ -7,8 +7,9 @@
 #include "bench.h"
 #include "ggml.h"
 #include "platform.h"
+#include "progress.h"
 
-static const struct {
+static const struct measurement {
     const char *name;
     const char *text; // NULL: not for people
     int (*run)(int argc, char **argv);
@@ -41,6 +42,15 @@ static void print_usage(FILE *stream) {
           stream);
 }
 
+static int measure(const struct measurement *measurement, int argc, char **argv) {
+    char text[64];
+    snprintf(text, sizeof(text), "measuring %s", measurement->name);
+    progress_begin(text);
+    const int code = measurement->run(argc - 1, argv + 1);
+    progress_end();
+    return code;
+}
+
 static int run(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
@@ -52,7 +62,7 @@ static int run(int argc, char **argv) {
         return BENCH_OK;
     }
     for (int i = 0; i < N_MEASUREMENTS; ++i) {
-        if (strcmp(name, measurements[i].name) == 0) return measurements[i].run(argc - 1, argv + 1);
+        if (strcmp(name, measurements[i].name) == 0) return measure(&measurements[i], argc, argv);
     }
     if (name[0] == '\0') {
         print_usage(stderr);

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "job.h"
+#include "terminal.h"
 
 enum { MAX_SHARED = 16 };
 
@@ -133,10 +135,27 @@ static void finish_jobs(struct plan *plan, double deadline) {
     }
 }
 
+// A line on a terminal from the second second on, without a thread: the checks count those of
+// their processes, which are forked.
+static void show_progress(const struct check_result *results, time_t start, time_t *shown) {
+    int done = 0, selected = 0;
+    const time_t now = time(NULL);
+    if (now - start < 1 || now == *shown || !terminal_is_capable(stderr)) return;
+    for (int i = 0; i < check_count; ++i) {
+        selected += results[i].selected;
+        done += results[i].selected && results[i].verdict != VERDICT_PENDING;
+    }
+    fprintf(stderr, "\r%d of %d checks, %ld s\033[K", done, selected, (long)(now - start));
+    fflush(stderr);
+    *shown = now;
+}
+
 // Runs all selected checks. False if processes can't be started; those that run are waited for
 // all the same.
 bool runner_run(const struct runner_options *options, struct check_result *results) {
     struct plan plan = {.results = results, .left = true};
+    const time_t start = time(NULL);
+    time_t shown = 0;
     bool good;
     plan.n_jobs = options->jobs < RUNNER_MAX_JOBS ? options->jobs : RUNNER_MAX_JOBS;
     plan.begun = calloc((size_t)check_count, sizeof(*plan.begun));
@@ -146,7 +165,9 @@ bool runner_run(const struct runner_options *options, struct check_result *resul
         good = start_jobs(&plan, options);
         if (plan.running > 0) job_wait(plan.jobs, plan.n_jobs);
         finish_jobs(&plan, options->deadline);
+        if (!options->verbose) show_progress(results, start, &shown);
     }
+    if (shown) fputs("\r\033[K", stderr);
     while (plan.running > 0)
         finish_jobs(&plan, 0);
     for (int i = 0; i < plan.n_jobs; ++i)
