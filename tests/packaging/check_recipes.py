@@ -32,7 +32,7 @@ def skip(name, reason):
 
 
 def run(command, folder, **environment):
-    return subprocess.run(command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=300,
+    return subprocess.run(command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=1200,
                           env={**os.environ, "CC": " ".join(COMPILER), **environment})
 
 
@@ -181,8 +181,15 @@ def check_release(folder):
     shutil.copy(os.path.join(out, "ggml-host.wrap"), os.path.join(app, "subprojects"))
     archive = [name for name in os.listdir(out) if name.endswith(".tar.xz")][0]
     shutil.copy(os.path.join(out, archive), os.path.join(app, "subprojects", "packagefiles"))
-    done = run(["meson", "setup", "out", "--wrap-mode=forcefallback"], app)
+    # Without optimisation and without the CPU plugin, which takes minutes to compile; the program loads the one that is built.
+    done = run(["meson", "setup", "out", "--wrap-mode=forcefallback", "--buildtype=plain", "-Dggml-host:builtin_plugins=",
+                *(f"-Dggml-host:plugin_{name}=disabled" for name in ("cpu", "null", "vulkan", "cuda", "foreign")),
+                "-Dggml-host:mpi=disabled", "-Dggml-host:dropin=false"], app)
     check("wrap: a project that has the wrap and the archive alone configures", done.returncode == 0, done.stdout)
+    done = run(["ninja", "-C", "out", "one-binary"], app)
+    check("wrap: it builds, without a warning", done.returncode == 0 and "warning" not in done.stdout, done.stdout)
+    done = run([os.path.join(app, "out", "one-binary")], app, GGML_PLUGIN_PATH=os.path.dirname(PLUGIN), GGML_ALLOW_UNSAFE_PLUGINS="1")
+    check("wrap: the program runs, with a plugin of another build", done.returncode == 0 and "computed [9, 4]" in done.stdout, done.stdout)
     with open(os.path.join(app, "subprojects", "packagefiles", archive), "ab") as stream:
         stream.write(b"x")
     shutil.rmtree(os.path.join(app, "subprojects", archive[:-len(".tar.xz")]))
