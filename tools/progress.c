@@ -22,6 +22,7 @@ static struct {
     bool is_shown;
     struct timespec start, last; // last: when the line was written
     char text[160];
+    FILE *own_output; // NULL: stdout is not diverted
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
 
 static void show(void) {
@@ -71,18 +72,28 @@ static ssize_t write_line(void *unused, const char *bytes, size_t size) {
     return n < 0 ? 0 : n; // 0 is how a cookie tells an error
 }
 
-static void make_way(void) {
-    static bool is_done;
-    if (is_done || !terminal_is_capable(stdout)) return;
+// glibc lets stdout be another stream. It is the own one again after the end, which alone says of
+// itself that it is a terminal.
+static void divert_output(void) {
+    if (!terminal_is_capable(stdout)) return;
     FILE *lines = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_line});
     if (!lines) return;
     fflush(stdout);
     setvbuf(lines, NULL, _IOLBF, BUFSIZ);
+    state.own_output = stdout;
     stdout = lines;
-    is_done = true;
+}
+
+static void restore_output(void) {
+    if (!state.own_output) return;
+    fclose(stdout);
+    stdout = state.own_output;
+    state.own_output = NULL;
 }
 #else
-static void make_way(void) {
+static void divert_output(void) {
+}
+static void restore_output(void) {
 }
 #endif
 
@@ -96,10 +107,11 @@ void progress_set(const char *text) {
 void progress_begin(const char *text) {
     progress_set(text);
     if (state.is_running || !terminal_is_capable(stderr)) return;
-    make_way();
+    divert_output();
     clock_gettime(CLOCK_REALTIME, &state.start);
     state.is_over = state.is_shown = false;
     state.is_running = pthread_create(&state.thread, NULL, run, NULL) == 0;
+    if (!state.is_running) restore_output();
 }
 
 void progress_end(void) {
@@ -110,6 +122,7 @@ void progress_end(void) {
     pthread_mutex_unlock(&state.lock);
     pthread_join(state.thread, NULL);
     state.is_running = false;
+    restore_output();
     if (state.is_shown) fputs("\r\033[K", stderr);
     state.is_shown = false;
 }
