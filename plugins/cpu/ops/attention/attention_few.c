@@ -22,7 +22,7 @@ struct tile {
     int n_groups, n;            // all rows
     int block;                  // keys of a block
     int64_t k_size;
-    float *queries;       // [row][element], padded with zeros
+    float *queries;       // [row][element], times the scale, padded with zeros
     float *scores;        // [row][key]
     float *biases;        // [row][key], the mask
     float *keys, *values; // unpacked blocks of quantised rows
@@ -65,7 +65,10 @@ static void open_tile(struct tile *t) {
         const struct attention_rows rows = group_rows(t, r / t->rows.n);
         const struct ggml_row at = attention_row(a, &rows, r % t->rows.n);
         float *query = t->queries + r * t->k_size;
-        memcpy(query, ggml_row_data(a->q, at), (size_t)n * sizeof(float));
+        const void *row = ggml_row_data(a->q, at);
+        const float *from = row;
+        for (int64_t i = 0; i < n; ++i)
+            query[i] = from[i] * a->scale;
         memset(query + n, 0, (size_t)(t->k_size - n) * sizeof(float));
         t->slopes[r] = cpu_alibi_slope(a->max_bias, a->q->ne[2], at.i2);
         t->masks[r] = a->mask ? attention_mask(a, at) : NULL;
@@ -86,19 +89,19 @@ static void load_biases(const struct tile *t, int64_t key, int n_keys) {
 }
 
 // Products to scores, -infinity from n_keys on; returns the largest. NaN is not the largest, but
-// makes its weight NaN.
+// makes its weight NaN. The scale is in the queries: with two products to add, which of them is
+// rounded would be the compiler's choice, and could differ between calls.
 static float finish_scores(const struct tile *t, float *scores, const float *bias, float slope,
                            int n_keys) {
     const float softcap = t->a->softcap;
     for (int j = n_keys; j % LANES != 0; ++j)
         scores[j] = 0.0f;
     for (int j = 0; j < n_keys && softcap != 0.0f; ++j)
-        scores[j] = softcap * cpu_tanhf(scores[j] * t->a->scale / softcap);
-    const vf scale = vf_set(softcap != 0.0f ? 1.0f : t->a->scale);
+        scores[j] = softcap * cpu_tanhf(scores[j] / softcap);
     const vf hidden = vf_set(-INFINITY);
     vf largest = hidden;
     for (int j = 0; j < n_keys; j += LANES) {
-        vf score = vf_load(scores + j) * scale;
+        vf score = vf_load(scores + j);
         if (bias) {
             const vf b = vf_load(bias + j);
             score = vf_select(b == hidden, hidden, score + b * slope);

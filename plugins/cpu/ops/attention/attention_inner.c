@@ -150,8 +150,10 @@ CPU_INLINE void add_tile(const enum ggml_type type, const struct attention_lines
             const vf weight = vf_set(t->weights[r * t->weight_stride + j]);
             CPU_UNROLLED
             for (int v = 0; v < width; ++v) {
-                const vf next = sums[r][v] + x[v] * weight;
-                sums[r][v] = skips ? vf_select(weight == (vf){0}, sums[r][v], next) : next;
+                // Not the sum is chosen but what is added to it, so that both ways are rounded
+                // alike.
+                const vf added = skips ? vf_select(weight == (vf){0}, weight, x[v]) : x[v];
+                sums[r][v] += added * weight;
             }
         }
     }

@@ -207,11 +207,14 @@ CPU_INLINE __m128i whole_scales(const enum ggml_type type, const char *block) {
     }
 }
 
-// Sum over groups of 16 of whole numbers times the sums of a column, by lane.
+// Sum over groups of 16 of whole numbers times the sums of a column, by lane. What is rounded is
+// said by intrinsics here and below: compilers fuse where both operations end up in one
+// basic block, and a row's result must not depend on its place in a tile.
 CPU_INLINE __m256 dot_sums(__m128i numbers, const float *sums) {
     const __m256 low = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(numbers));
     const __m256 high = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(numbers, 8)));
-    return low * _mm256_loadu_ps(sums) + high * _mm256_loadu_ps(sums + 8);
+    const __m256 part = _mm256_mul_ps(high, _mm256_loadu_ps(sums + 8));
+    return _mm256_fmadd_ps(low, _mm256_loadu_ps(sums), part);
 }
 
 // Products of 16 bits with the scales of groups 2 g and 2 g + 1, of which `scales` has the even
@@ -238,7 +241,8 @@ CPU_INLINE void open_lines_of_16(const struct block_format f, struct lane_sums *
         const float factor = f.offset_at >= 0 ? minima[r] : factors[r];
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c)
-            sums[c].offsets[r] += dot_sums(of_sums, x[c].sums + first / 16) * factor;
+            sums[c].offsets[r] = _mm256_fmadd_ps(dot_sums(of_sums, x[c].sums + first / 16),
+                                                 _mm256_set1_ps(factor), sums[c].offsets[r]);
     }
 }
 
@@ -264,7 +268,8 @@ CPU_INLINE void add_lines_of_16(const struct block_format f, struct lane_sums *s
                     _mm256_maddubs_epi16(w, _mm256_loadu_si256((const __m256i *)numbers));
                 const __m256 scale = _mm256_set1_ps(x[c].scales[first / ROUNDED_GROUP + g]);
                 if (g == 0) parts[c][r] = _mm256_setzero_ps();
-                parts[c][r] += scale_halves(pairs, scales[r], g) * scale;
+                parts[c][r] =
+                    _mm256_fmadd_ps(scale_halves(pairs, scales[r], g), scale, parts[c][r]);
             }
         }
     }
@@ -272,7 +277,8 @@ CPU_INLINE void add_lines_of_16(const struct block_format f, struct lane_sums *s
     for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
         for (int r = 0; r < LINES; ++r)
-            sums[c].products[r] += parts[c][r] * factors[r];
+            sums[c].products[r] =
+                _mm256_fmadd_ps(parts[c][r], _mm256_set1_ps(factors[r]), sums[c].products[r]);
     }
 }
 
