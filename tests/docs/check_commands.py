@@ -69,6 +69,7 @@ COMMANDS = {  # another command that runs in its place, Ci or Needs
     "tools/mpi-test": Needs("root and network namespaces", "nothing"),
     "tools/fuzz --seconds 10": Ci("tools/fuzz --seconds 10"),
     "tools/release": Needs("a changelog of a release", "tests/packaging/check_recipes.py, with --draft"),
+    "tools/package-test": Needs("root, debootstrap and half an hour", "nothing"),
     "tools/device-report": Needs("a GPU", "nothing"),
 }
 # What a document's commands find beside them: {name: file of the source tree, or block of code of the document}.
