@@ -133,7 +133,7 @@ static bool allocate(struct ggml_backend_sched *sched) {
 
 // Marks the graph as bound first, so that a restore after a failure clears what was bound.
 bool sched_allocate(struct ggml_backend_sched *sched) {
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     sched->bound = true;
     sched->slots.leafs.n_leafs = 0;
     if (allocate(sched)) {
@@ -141,7 +141,7 @@ bool sched_allocate(struct ggml_backend_sched *sched) {
         return true;
     }
     clear_slots(&sched->slots);
-    if (ggml_fail_count() == told) {
+    if (ggml_fail_count() == failures_before) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: the graph could not be allocated",
                   sched->setup.function);
     }
@@ -167,7 +167,7 @@ static void add_planned(const struct ggml_backend_sched *sched, size_t *sizes) {
 
 // Allocates nothing. The sizes of pipeline copies are those of their own allocator.
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes) {
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     struct sched_slots *slots = &sched->slots;
     bool same;
     memset(out_sizes, 0, (size_t)sched->setup.n_streams * sizeof(out_sizes[0]));
@@ -178,5 +178,5 @@ bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes) {
     }
     if (!plan(sched, false)) return false;
     add_planned(sched, out_sizes);
-    return ggml_fail_count() == told;
+    return ggml_fail_count() == failures_before;
 }

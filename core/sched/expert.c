@@ -52,7 +52,7 @@ static bool read_ids(const struct sched_work *work, struct sched_runs *runs, int
     if (known->ids == value && known->count == count) return true;
     const struct ggml_tensor *ids = work->graph->values[value].tensor;
     const size_t bytes = ggml_nbytes(ids);
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     known->ids = -1;
     char *data = ggml_mem_alloc(bytes > 0 ? bytes : 1);
     if (!data || !make_room(known, count)) {
@@ -65,7 +65,7 @@ static bool read_ids(const struct sched_work *work, struct sched_runs *runs, int
         sched_wait(work->setup, runs, work->placement->placed[value].backend);
         ggml_backend_tensor_get(ids, data, 0, bytes);
     }
-    const bool done = ggml_fail_count() == told && mark(work->setup, ids, data, known);
+    const bool done = ggml_fail_count() == failures_before && mark(work->setup, ids, data, known);
     ggml_mem_free(data);
     if (done) known->ids = value;
     return done;
@@ -81,7 +81,7 @@ bool sched_copy_experts(const struct sched_work *work, struct sched_runs *runs, 
     struct ggml_tensor *dst = sched_copy_tensor(work->copies, copy);
     const int64_t count = weight->ne[2];
     const size_t stride = weight->nb[2];
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     sched_wait(work->setup, runs, work->placement->placed[input->value].backend);
     if (!read_ids(work, runs, input->expert_ids, count, known)) return false;
     for (int64_t first = 0; first < count; ++first) {
@@ -97,5 +97,5 @@ bool sched_copy_experts(const struct sched_work *work, struct sched_runs *runs, 
                                       size);
         first = end;
     }
-    return ggml_fail_count() == told;
+    return ggml_fail_count() == failures_before;
 }

@@ -154,7 +154,7 @@ ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
                                             ggml_backend_buffer_type_t *bufts, int n_backends,
                                             size_t graph_size, bool parallel, bool op_offload) {
     if (!check_streams(backends, n_backends)) return NULL;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     struct ggml_backend_sched *sched = ggml_mem_calloc(1, sizeof(*sched));
     if (!sched) goto fail;
     sched->setup.function = __func__;
@@ -168,7 +168,7 @@ ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
 fail:
     ggml_backend_sched_free(sched);
     // Nobody has told why: then it was memory.
-    if (ggml_fail_count() == told) {
+    if (ggml_fail_count() == failures_before) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a scheduler of %d streams", __func__,
                   n_backends);
     }

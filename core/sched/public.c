@@ -172,7 +172,7 @@ enum ggml_status ggml_backend_sched_graph_compute(ggml_backend_sched_t sched,
     THREAD_GUARD(sched, GGML_STATUS_FAILED);
     enum ggml_status status = ggml_backend_sched_graph_compute_async(sched, graph);
     if (status != GGML_STATUS_SUCCESS) return status;
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     ggml_backend_sched_synchronize(sched);
-    return ggml_fail_count() == told ? status : GGML_STATUS_FAILED;
+    return ggml_fail_count() == failures_before ? status : GGML_STATUS_FAILED;
 }

@@ -92,11 +92,11 @@ static bool make_copy(struct runner *runner, int32_t copy, int32_t split) {
     ggml_backend_t source = work->setup->streams[from].backend;
     ggml_backend_t target = work->setup->streams[to].backend;
     struct ggml_tensor *dst = sched_copy_tensor(work->copies, copy);
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     if (ggml_nbytes(value->tensor) == 0) return true;
     if (value->traits & SCHED_INPUT) { // the user may overwrite it as soon as the call returns
         copy_blocking(runner, from, to, value->tensor, dst);
-        return ggml_fail_count() == told;
+        return ggml_fail_count() == failures_before;
     }
     if (event_of(runner, to)) {
         ggml_backend_event_wait(target, event_of(runner, to));
@@ -104,13 +104,13 @@ static bool make_copy(struct runner *runner, int32_t copy, int32_t split) {
         sched_wait(work->setup, runner->runs, to);
     }
     runner->runs->queues[to].busy = true;
-    if (application_copied(runner, copy, split)) return ggml_fail_count() == told;
+    if (application_copied(runner, copy, split)) return ggml_fail_count() == failures_before;
     if (sched_is_expert_copy(work->graph, input))
         return sched_copy_experts(work, runner->runs, copy, &runner->experts);
     if (!stream_copy_async(source, target, value->tensor, dst)) {
         copy_blocking(runner, from, to, value->tensor, dst);
     }
-    return ggml_fail_count() == told;
+    return ggml_fail_count() == failures_before;
 }
 
 // make_copy(), with a slice in the profile if one is recorded.
@@ -212,9 +212,9 @@ static bool copy_inputs(struct runner *runner, int32_t number) {
 static enum ggml_status run_split(struct runner *runner, int32_t number) {
     const struct sched_work *work = runner->work;
     const struct sched_split *split = &work->partition->splits[number];
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     wait_for_others(runner, split);
-    if (!copy_inputs(runner, number) || ggml_fail_count() != told)
+    if (!copy_inputs(runner, number) || ggml_fail_count() != failures_before)
         return failed(runner, number, GGML_STATUS_FAILED);
     const enum ggml_status status = compute(runner, split, &work->parts[number]);
     if (status == GGML_STATUS_ABORTED) return status;
@@ -230,10 +230,10 @@ static enum ggml_status run_split(struct runner *runner, int32_t number) {
 static void drain(struct runner *runner) {
     char message[512];
     const enum ggml_host_status reason = ggml_last_status();
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     snprintf(message, sizeof(message), "%s", ggml_last_error());
     sched_wait_all(runner->work->setup, runner->runs);
-    if (ggml_fail_count() != told) ggml_fail(reason, "%s", message);
+    if (ggml_fail_count() != failures_before) ggml_fail(reason, "%s", message);
 }
 
 // Every stream counts as busy from here on: what the application gave it is not known.

@@ -19,22 +19,13 @@ enum {
     EXIT_NOT_STARTED = 127,
 };
 
-static bool write_all(int fd, const void *data, size_t size) {
-    const char *bytes = data;
-    while (size > 0) {
-        const ssize_t n = write(fd, bytes, size);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        bytes += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 // --- the child
 
+// Sent at once: the next test may end the process.
 static void send_result(void *context, const struct selftest_result *result) {
-    write_all(*(const int *)context, result, sizeof(*result));
+    FILE *out = context;
+    fwrite(result, sizeof(*result), 1, out);
+    fflush(out);
 }
 
 static ggml_backend_dev_t find_device(const char *plugin_path, size_t index) {
@@ -48,32 +39,27 @@ static ggml_backend_dev_t find_device(const char *plugin_path, size_t index) {
     return NULL;
 }
 
-static void run_tests(ggml_backend_dev_t device, int fd) {
+static void do_job(enum child_job job, ggml_backend_dev_t device, FILE *out) {
     struct selftest_result results[SELFTEST_WORKLOADS];
-    selftest_run(device, results, send_result, &fd);
-}
-
-static void tell(ggml_backend_dev_t device, int fd) {
-    FILE *out = fdopen(fd, "w");
-    if (!out) return;
-    tell_operations(device, out);
-    fclose(out);
+    if (job == CHILD_TESTS)
+        selftest_run(device, results, send_result, out);
+    else
+        tell_operations(device, out);
 }
 
 // Arguments: job, pipe, plugin, number of the device among its plugin's.
 int device_child_main(int argc, char **argv) {
     if (argc != 6) return EXIT_NOT_FOUND;
-    const int fd = atoi(argv[3]);
+    FILE *out = fdopen(atoi(argv[3]), "w");
     alarm(DEADLINE_SECONDS);
     ggml_backend_dev_t device = find_device(argv[4], strtoul(argv[5], NULL, 10));
     if (!device) {
         fprintf(stderr, "ggml-devices: %s: %s\n", argv[4], ggml_last_error());
         return EXIT_NOT_FOUND;
     }
-    if (atoi(argv[2]) == CHILD_TESTS)
-        run_tests(device, fd);
-    else
-        tell(device, fd);
+    if (!out) return EXIT_NOT_STARTED;
+    do_job((enum child_job)atoi(argv[2]), device, out);
+    fclose(out);
     fflush(stdout);
     _exit(0); // what a driver does at the end of a process is not its devices' test
 }

@@ -53,7 +53,7 @@ static bool fits(const struct sched_setup *setup, const struct sched_plan *plan)
 // Reservations pass no plan: they are to find out what the graph needs by itself.
 bool sched_plan_make(const struct sched_setup *setup, const struct sched_liveness *live,
                      const struct sched_buffer_plan *known, struct sched_plan *out) {
-    const unsigned long told = ggml_fail_count();
+    const unsigned long failures_before = ggml_fail_count();
     const struct live_entries entries = {
         .ranges = live->ranges,
         .last = live->last,
@@ -73,7 +73,7 @@ bool sched_plan_make(const struct sched_setup *setup, const struct sched_livenes
     }
     if (!live_offsets_plan(&entries, setup->pools, setup->n_pools, known != NULL, out->offsets,
                            out->pools)) {
-        if (ggml_fail_count() == told) {
+        if (ggml_fail_count() == failures_before) {
             ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to plan that of the graph",
                       setup->function);
         }

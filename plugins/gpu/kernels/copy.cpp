@@ -267,13 +267,8 @@ GPU_KERNEL(kernel_pad, 256, gpu_args, p) {
         if (p.params[8]) from[d] = ((from[d] % x.ne[d]) + x.ne[d]) % x.ne[d];
         if (from[d] < 0 || from[d] >= x.ne[d]) inside = false;
     }
-    const u32 size = gpu_block_bytes(y.type);
-    GPU_GLOBAL u8 *at = gpu_address(y, to);
-    const gpu_at source_at = {inside ? (u64)from[0] : 0, inside ? (u64)from[1] : 0,
-                              inside ? (u64)from[2] : 0, inside ? (u64)from[3] : 0};
-    GPU_GLOBAL const u8 *source = gpu_address(x, source_at);
-    for (u32 k = 0; k < size; ++k)
-        at[k] = inside ? source[k] : (u8)0;
+    const gpu_at source = {(u64)from[0], (u64)from[1], (u64)from[2], (u64)from[3]};
+    gpu_move_element(y, to, x, source, inside);
 }
 
 // params: by how much each dimension is moved on, round about.

@@ -226,16 +226,6 @@ GPU_KERNEL(kernel_upscale, 256, gpu_args, p) {
 
 // --- elements from elsewhere ---------------------------------------------------------------------
 
-GPU_FN void move_element(GPU_ARGS gpu_operand &y, gpu_at to, GPU_ARGS gpu_operand &x, gpu_at from,
-                         bool inside) {
-    const u32 size = gpu_block_bytes(y.type);
-    GPU_GLOBAL u8 *at = gpu_address(y, to);
-    const gpu_at nowhere = {0, 0, 0, 0};
-    GPU_GLOBAL const u8 *source = gpu_address(x, inside ? from : nowhere);
-    for (u32 k = 0; k < size; ++k)
-        at[k] = inside ? source[k] : (u8)0;
-}
-
 // params: elements before and behind; the first and the last element are not repeated.
 GPU_KERNEL(kernel_pad_reflect, 256, gpu_args, p) {
     GPU_THREAD(g);
@@ -246,7 +236,7 @@ GPU_KERNEL(kernel_pad_reflect, 256, gpu_args, p) {
     const i64 at = (i64)to.x - p.params[0], last = x.ne[0] - 1;
     const i64 mirrored = at < 0 ? -at : at > last ? 2 * last - at : at;
     const gpu_at from = {(u64)mirrored, to.y, to.z, to.w};
-    move_element(y, to, x, from, true);
+    gpu_move_element(y, to, x, from, true);
 }
 
 // An image as windows of params[2] by params[2], params[0] of them beside each other.
@@ -258,7 +248,7 @@ GPU_KERNEL(kernel_win_part, 256, gpu_args, p) {
     const gpu_at to = gpu_element_at(y, i);
     const u64 beside = (u64)p.params[0], size = (u64)p.params[2];
     const gpu_at from = {to.x, to.w % beside * size + to.y, to.w / beside * size + to.z, 0};
-    move_element(y, to, x, from, from.y < (u64)x.ne[1] && from.z < (u64)x.ne[2]);
+    gpu_move_element(y, to, x, from, from.y < (u64)x.ne[1] && from.z < (u64)x.ne[2]);
 }
 
 // The reverse, without what lies beyond the image. params[0]: the windows' size.
@@ -270,7 +260,7 @@ GPU_KERNEL(kernel_win_unpart, 256, gpu_args, p) {
     const gpu_at to = gpu_element_at(y, i);
     const u64 size = (u64)p.params[0], beside = ((u64)y.ne[1] + size - 1) / size;
     const gpu_at from = {to.x, to.y % size, to.z % size, to.z / size * beside + to.y / size};
-    move_element(y, to, x, from, true);
+    gpu_move_element(y, to, x, from, true);
 }
 
 // Row (q, k) is the embedding of their distance; the table begins with the least one.
@@ -281,7 +271,7 @@ GPU_KERNEL(kernel_get_rel_pos, 256, gpu_args, p) {
     if (i >= gpu_count(y)) return;
     const gpu_at to = gpu_element_at(y, i);
     const gpu_at from = {to.x, (u64)y.ne[1] - 1 - to.y + to.z, 0, 0};
-    move_element(y, to, x, from, true);
+    gpu_move_element(y, to, x, from, true);
 }
 
 // All packed. Operand 2 has a number for each column of the keys' grid, operand 3 for each row.

@@ -72,9 +72,7 @@ GPU_FN float warp_product(gpu_thread g, GPU_ARGS gpu_operand &a, GPU_GLOBAL cons
     float sum = 0.0f;
     for (u64 k = gpu_tid(g) % 32; k < (u64)a.ne[0]; k += 32)
         sum = gpu_fma(gpu_element(a, row, k), gpu_element(b, column, k), sum);
-    for (int mask = 16; mask > 0; mask >>= 1)
-        sum += gpu_shfl_xor(sum, mask);
-    return sum;
+    return gpu_warp_sum(sum);
 }
 
 GPU_KERNEL(kernel_mul_mat_vec, 256, gpu_args, p) {

@@ -12,10 +12,7 @@ GPU_FN float float_of(GPU_GLOBAL const u8 *row, i64 nb, u64 i) {
 enum { STATE_SLOTS = 8 };
 
 GPU_FN float state_sum(gpu_thread g, GPU_LOCAL float *parts, float x) {
-    if (gpu_ntid(g) > 32) return gpu_block_sum(g, parts, x);
-    for (int mask = 16; mask > 0; mask >>= 1)
-        x += gpu_shfl_xor(x, mask);
-    return x;
+    return gpu_ntid(g) > 32 ? gpu_block_sum(g, parts, x) : gpu_warp_sum(x);
 }
 
 // --- state-space models --------------------------------------------------------------------------

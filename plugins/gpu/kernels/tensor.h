@@ -90,11 +90,28 @@ GPU_FN float gpu_larger(float a, float b) {
     return b > a ? b : a;
 }
 
+// An element as it is, of any type that is not coded; zeros where it lies outside of x.
+GPU_FN void gpu_move_element(GPU_ARGS gpu_operand &y, gpu_at to, GPU_ARGS gpu_operand &x,
+                             gpu_at from, bool inside) {
+    const u32 size = gpu_block_bytes(y.type);
+    GPU_GLOBAL u8 *at = gpu_address(y, to);
+    const gpu_at nowhere = {0, 0, 0, 0};
+    GPU_GLOBAL const u8 *source = gpu_address(x, inside ? from : nowhere);
+    for (u32 k = 0; k < size; ++k)
+        at[k] = inside ? source[k] : (u8)0;
+}
+
+// All 32 lanes call it, and get the sum.
+GPU_FN float gpu_warp_sum(float x) {
+    for (int mask = 16; mask > 0; mask >>= 1)
+        x += gpu_shfl_xor(x, mask);
+    return x;
+}
+
 // Every thread of the block calls it, and gets the result; blocks are whole warps. parts:
 // GPU_MAX_WARPS floats in shared memory, which the next call may use again.
 GPU_FN float gpu_block_sum(gpu_thread g, GPU_LOCAL float *parts, float x) {
-    for (int mask = 16; mask > 0; mask >>= 1)
-        x += gpu_shfl_xor(x, mask);
+    x = gpu_warp_sum(x);
     gpu_sync(g); // a former result may still be read
     if (gpu_tid(g) % 32 == 0) parts[gpu_tid(g) / 32] = x;
     gpu_sync(g);
