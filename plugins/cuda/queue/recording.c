@@ -12,7 +12,7 @@
 
 // Kernels that read the host's memory would end the context, the application's own work on this
 // device included: so each tensor is looked up when a plan is recorded.
-static enum ggml_host_status touch(const struct cuda_recipe *recipe, const struct cuda_launch *l,
+static enum ggml_host_status touch(const struct cuda_recipe *recipe, const struct simt_step *l,
                                    struct gpu_touch *touches) {
     for (int k = 0; k < l->n_tensors; ++k) {
         const struct ggml_tensor *t = l->tensors[k];
@@ -59,7 +59,7 @@ static bool reserve_before(struct draft *d, int n) {
 }
 
 static enum ggml_host_status draft_add(struct draft *d, const struct cuda_recipe *recipe,
-                                       const struct cuda_launch *l) {
+                                       const struct simt_step *l) {
     struct gpu_touch touches[GPU_MAX_TOUCHES];
     const enum ggml_host_status status = touch(recipe, l, touches);
     if (status != GGML_HOST_OK || l->work.grid[0] == 0) return status;

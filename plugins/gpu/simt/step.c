@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// What a launch reads and writes follows from its nodes: results are written, sources are read.
+#include "simt/step.h"
+
+// Adds a tensor to those of a launch, once, and whether the launch writes it. At most
+// GPU_MAX_TOUCHES: a kernel has no more operands.
+static void use(struct simt_step *l, const struct ggml_tensor *tensor, bool writes) {
+    int k = 0;
+    while (k < l->n_tensors && l->tensors[k] != tensor)
+        ++k;
+    GGML_ASSERT(k < GPU_MAX_TOUCHES);
+    l->tensors[k] = tensor;
+    l->writes |= (uint32_t)writes << k;
+    if (k == l->n_tensors) l->n_tensors++;
+}
+
+// Whether the operation also writes to a source: the optimiser's to its momenta.
+static bool writes_source(const struct ggml_tensor *node, int s) {
+    return node->op == GGML_OP_OPT_STEP_ADAMW && (s == 0 || s == 2 || s == 3);
+}
+
+// Prepares the kernel of a node and notes what it touches.
+bool simt_step_add(struct gpu_plan *plan, const struct ggml_tensor *node, unsigned features) {
+    struct simt_step *l = gpu_plan_append(plan);
+    if (!l || !simt_kernel_prepare_for(&l->work, node, features)) return false;
+    use(l, node, true);
+    for (int s = 0; s < GGML_MAX_SRC; ++s) {
+        if (node->src[s]) use(l, node->src[s], writes_source(node, s));
+    }
+    return true;
+}
+
+// Whether the tensor is the result of one of the fused nodes. Linear: fusions have a few nodes.
+static bool is_inside(const struct gpu_fused *fused, const struct ggml_tensor *tensor) {
+    for (int k = 0; k < fused->n; ++k) {
+        if (fused->nodes[k] == tensor) return true;
+    }
+    return false;
+}
+
+// What lies between the nodes is never written, so that it counts for no order.
+bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
+    struct simt_step *l = gpu_plan_append(plan);
+    if (!l || !simt_fuse_prepare(&l->work, fused)) return false;
+    use(l, fused->dst, true);
+    for (int k = 0; k < fused->n; ++k) {
+        for (int s = 0; s < GGML_MAX_SRC; ++s) {
+            const struct ggml_tensor *source = fused->nodes[k]->src[s];
+            if (source && !is_inside(fused, source)) use(l, source, false);
+        }
+    }
+    return true;
+}
