@@ -70,6 +70,7 @@ COMMANDS = {  # another command that runs in its place, Ci or Needs
     "tools/fuzz --seconds 10": Ci("tools/fuzz --seconds 10"),
     "tools/release": Needs("a changelog of a release", "tests/packaging/check_recipes.py, with --draft"),
     "tools/package-test": Needs("root, debootstrap and half an hour", "nothing"),
+    "tools/package-test --quick BUILD": Ci("tools/package-test --quick"),
     "tools/device-report": Needs("a GPU", "nothing"),
 }
 # What a document's commands find beside them: {name: file of the source tree, or block of code of the document}.
