@@ -106,12 +106,30 @@ void cpu_team_barrier(struct cpu_team *team) {
     const uint32_t generation = atomic_load_explicit(&team->generation, memory_order_relaxed);
     if (atomic_fetch_add_explicit(&team->arrived, 1, memory_order_acq_rel) == team->n - 1) {
         atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&team->taken, 0, memory_order_relaxed);
         atomic_store_explicit(&team->generation, generation + 1, memory_order_release);
         return;
     }
     unsigned spins = 0;
     while (atomic_load_explicit(&team->generation, memory_order_acquire) == generation)
         relax(&spins);
+}
+
+// What is taken orders nothing: barriers do.
+bool cpu_task_take(const struct cpu_task *task, int64_t n, int64_t least, struct cpu_range *range) {
+    int64_t begin = range->end, size = n - begin;
+    if (task->nth > 1) {
+        _Atomic int64_t *taken = &task->team->taken;
+        least = MAX(1, MIN(least, (n + task->nth - 1) / task->nth));
+        begin = atomic_load_explicit(taken, memory_order_relaxed);
+        do
+            size = MIN(n - begin, MAX(least, (n - begin) / (2 * task->nth)));
+        while (size > 0 &&
+               !atomic_compare_exchange_weak_explicit(taken, &begin, begin + size,
+                                                      memory_order_relaxed, memory_order_relaxed));
+    }
+    *range = (struct cpu_range){begin, begin + size};
+    return size > 0;
 }
 
 // --- workers ---------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 struct cpu_team {
     int n;
     _Atomic int arrived;
+    _Atomic int64_t taken; // items since the last barrier
     _Atomic uint32_t generation;
 };
 

@@ -10,6 +10,9 @@
 #include "ops/mul_mat/mul_mat_pack.h"
 #include "ops/mul_mat/mul_rounded.h"
 
+// Few columns: memory is read in streams that are not worth ending before so many bytes of rows.
+enum { LEAST_BYTES = 1 << 20 };
+
 // The columns that one matrix of src0 is multiplied with: j fastest, then the broadcast dims.
 struct product {
     const struct ggml_tensor *dst;
@@ -65,8 +68,8 @@ static void compute_unit(const struct product *p, int64_t matrix, int64_t row, i
         CPU_FN(cpu_gemm)(&rows, row + r, MIN(n_rows - r, GEMM_STREAMS), columns, n, panel);
 }
 
-// Panels of rows are split between the threads, and columns too where there are few panels; a
-// thread packs the columns for as many panels as it may.
+// Panels of rows are shared out among the threads, and columns too where there are few panels; a
+// thread packs the columns for each piece that it takes.
 static void compute_panels(const struct product *p, const struct cpu_task *task, float *work) {
     const struct ggml_tensor *a = task->dst->src[0];
     const int64_t matrices = a->ne[2] * a->ne[3];
@@ -75,12 +78,13 @@ static void compute_panels(const struct product *p, const struct cpu_task *task,
     while (width >= 64 && matrices * panels * (p->n_columns / width) < 4 * (int64_t)task->nth)
         width = width / 2;
     const int64_t blocks = (p->n_columns + width - 1) / width;
-    int64_t unit, end;
-    cpu_task_range(task, matrices * blocks * panels, &unit, &end);
-    while (unit < end) {
+    const int64_t units = matrices * blocks * panels;
+    struct cpu_range range = {0};
+    while (range.begin < range.end || cpu_task_take(task, units, units / (4 * task->nth), &range)) {
+        const int64_t unit = range.begin;
         const int64_t row = unit % panels * GEMM_PANEL;
         const int64_t column = unit / panels % blocks * width;
-        const int64_t n = MIN(end - unit, panels - unit % panels);
+        const int64_t n = MIN(range.end - unit, panels - unit % panels);
         const int64_t n_columns = MIN(p->n_columns - column, width);
         struct gemm_column columns[PACKED_COLUMNS];
         const struct gemm_rows rows =
@@ -90,27 +94,30 @@ static void compute_panels(const struct product *p, const struct cpu_task *task,
             CPU_FN(cpu_gemm_pairs)(&rows, row, n_rows, columns, n_columns, work);
         else
             CPU_FN(cpu_gemm_packed)(&rows, row, n_rows, columns, n_columns, work);
-        unit += n;
+        range.begin += n;
     }
 }
 
-// Rows are split between the threads; each rounds the columns for itself, which takes less time
+// Rows are shared out among the threads; each rounds the columns for itself, which takes less time
 // than to wait for others.
 static void compute_rounded(const struct product *p, const struct cpu_task *task, void *work) {
     enum { ROWS = 4 };
     const struct ggml_tensor *a = task->dst->src[0];
-    const int64_t parts = (a->ne[1] + ROWS - 1) / ROWS;
-    int64_t part, end;
-    cpu_task_range(task, a->ne[2] * a->ne[3] * parts, &part, &end);
-    while (part < end) {
+    const int64_t parts = (a->ne[1] + ROWS - 1) / ROWS, all = a->ne[2] * a->ne[3] * parts;
+    struct cpu_range range = {0};
+    const int64_t least = (int64_t)(LEAST_BYTES / (a->nb[1] * ROWS + 1));
+    int64_t rounded = -1; // matrix whose columns are in memory
+    while (range.begin < range.end || cpu_task_take(task, all, least, &range)) {
         struct gemm_column columns[ROUNDED_COLUMNS];
-        const int64_t n = MIN(end - part, parts - part % parts);
+        const int64_t part = range.begin;
+        const int64_t n = MIN(range.end - part, parts - part % parts);
         const int64_t row = part % parts * ROWS;
         const struct gemm_rows rows = open_matrix(p, part / parts, 0, p->n_columns, columns);
-        CPU_FN(cpu_round_columns)(columns, p->n_columns, rows.k, work);
+        if (part / parts != rounded) CPU_FN(cpu_round_columns)(columns, p->n_columns, rows.k, work);
+        rounded = part / parts;
         CPU_FN(cpu_mul_rounded)
         (&rows, row, MIN(a->ne[1] - row, n * ROWS), columns, p->n_columns, work);
-        part += n;
+        range.begin += n;
     }
 }
 
@@ -122,11 +129,13 @@ static struct strip *strip_at(const struct product *p, int64_t matrix, int64_t d
 
 // Rounds all columns to bytes, shared out among the threads; a barrier follows.
 static void round_strips(const struct product *p, const struct cpu_task *task) {
+    enum { LEAST = 8 };
     const struct ggml_tensor *a = task->dst->src[0];
     const int64_t across = strips_across(p->n_columns), deep = strips_deep(a->ne[0]);
-    int64_t unit, end;
-    cpu_task_range(task, a->ne[2] * a->ne[3] * across * deep, &unit, &end);
-    for (; unit < end; ++unit) {
+    const int64_t units = a->ne[2] * a->ne[3] * across * deep;
+    struct cpu_range range = {0};
+    for (; range.begin < range.end || cpu_task_take(task, units, LEAST, &range); ++range.begin) {
+        const int64_t unit = range.begin;
         const int64_t s = unit % across, d = unit / across % deep, matrix = unit / across / deep;
         const int64_t n = MIN(p->n_columns - s * STRIP_COLUMNS, STRIP_COLUMNS);
         struct gemm_column columns[STRIP_COLUMNS];
@@ -149,13 +158,13 @@ static void compute_strips(const struct product *p, const struct cpu_task *task,
     width = strips_across(width) * STRIP_COLUMNS;
     const int64_t blocks = (p->n_columns + width - 1) / width;
     const int64_t depth = strips_at_a_time(width) * STRIP_DEPTH;
-    int64_t unit, end;
-    cpu_task_range(task, matrices * blocks * panels, &unit, &end);
-    while (unit < end) {
+    struct cpu_range range = {0};
+    while (range.begin < range.end || cpu_task_take(task, matrices * blocks * panels, 1, &range)) {
+        const int64_t unit = range.begin;
         const int64_t row = unit % panels * STRIP_PANEL;
         const int64_t matrix = unit / panels / blocks;
         const int64_t column = unit / panels % blocks * width;
-        const int64_t n = MIN(end - unit, panels - unit % panels);
+        const int64_t n = MIN(range.end - unit, panels - unit % panels);
         const int64_t n_columns = MIN(p->n_columns - column, width);
         struct gemm_column columns[STRIP_WIDTH + STRIP_COLUMNS];
         const struct gemm_rows rows = open_matrix(p, matrix, column, n_columns, columns);
@@ -167,7 +176,7 @@ static void compute_strips(const struct product *p, const struct cpu_task *task,
             (&rows, row, MIN(a->ne[1] - row, n * STRIP_PANEL), columns, n_columns, k0,
              MIN(k0 + depth, rows.k), &strips, panel);
         }
-        unit += n;
+        range.begin += n;
     }
 }
 
@@ -209,9 +218,11 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
     const int64_t column_blocks = (p.n_columns + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
     const int block = choose_rows(a->ne[1], p.n_columns, matrices * column_blocks, task->nth);
     const int64_t row_blocks = (a->ne[1] + block - 1) / block;
-    int64_t begin, end;
-    cpu_task_range(task, matrices * row_blocks * column_blocks, &begin, &end);
-    for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t units = matrices * row_blocks * column_blocks;
+    const int64_t least = (int64_t)(LEAST_BYTES / (a->nb[1] * (size_t)block + 1));
+    struct cpu_range range = {0};
+    for (; range.begin < range.end || cpu_task_take(task, units, least, &range); ++range.begin) {
+        const int64_t unit = range.begin;
         const int64_t row = unit / column_blocks % row_blocks * block;
         compute_unit(&p, unit / column_blocks / row_blocks, row, (int)MIN(block, a->ne[1] - row),
                      unit % column_blocks * GEMM_COLUMNS, work);
