@@ -18,13 +18,13 @@ static inline int32_t entry_of(const struct liveness *liveness, int32_t node) {
 
 // Notes what a node uses; returns whether it may take over the memory of a source.
 static inline bool note_sources(const struct liveness *liveness, int32_t node, int32_t step) {
-    const struct live_edge *edges = liveness->edges;
     struct live_last *last = liveness->last;
+    int32_t e = liveness->first_edge[node];
     const int32_t end = liveness->first_edge[node + 1];
     bool may_take = false;
-    for (int32_t e = liveness->first_edge[node]; e < end; ++e) {
-        last[edges[e].entry] = (struct live_last){step, e};
-        may_take |= edges[e].same_layout;
+    for (const struct live_edge *edge = &liveness->edges[e]; e < end; ++e, ++edge) {
+        last[edge->entry] = (struct live_last){step, e};
+        may_take |= edge->same_layout;
     }
     return may_take;
 }

@@ -24,21 +24,14 @@ struct windows {
     int32_t n_windows, n_late, n_placed;
 };
 
-// Bytes that begin to live with an event: a negative number, in two's complement, where a block
-// ends.
-static size_t change(const struct windows *windows, int32_t i) {
-    const int32_t event = windows->timeline->events[i];
-    return event < 0 ? -windows->blocks[~event].size : windows->blocks[event].size;
-}
-
 // Cuts where the least lives between times at which more than `little` does.
 static void find_cuts(struct windows *windows, size_t little) {
     const int32_t n = windows->timeline->n_events;
-    size_t live = 0, least = 0; // least: since more lived, SIZE_MAX: more does
+    size_t least = 0; // since more lived, SIZE_MAX: more does
     int32_t least_at = -1;
     windows->n_windows = 0;
     for (int32_t i = 0; i < n; ++i) {
-        live += change(windows, i);
+        const size_t live = windows->timeline->live[i];
         if (live > little) {
             if (least_at >= 0) windows->ends[windows->n_windows++] = least_at + 1;
             least = SIZE_MAX;
@@ -57,12 +50,11 @@ static void assign_blocks(struct windows *windows, size_t much) {
     const struct memory_timeline *timeline = windows->timeline;
     windows->n_late = 0;
     int32_t window = 0;
-    size_t live = 0, much_at = 0; // the last event behind which much lives
+    size_t much_at = 0; // the last event behind which much lives
     for (int32_t i = 0; i < timeline->n_events; ++i) {
         const int32_t event = timeline->events[i];
-        live += change(windows, i);
         if (i == windows->ends[window]) ++window;
-        if (live > much) much_at = (size_t)i;
+        if (timeline->live[i] > much) much_at = (size_t)i;
         if (event >= 0) {
             windows->window_of[event] = window;
             windows->blocks[event].offset = (size_t)i;

@@ -97,14 +97,14 @@ void memory_timeline_find_peaks(const struct memory_block *blocks,
         const int32_t event = timeline->events[i];
         if (event < 0) {
             live -= blocks[~event].size;
-            continue;
-        }
-        if (live > SIZE_MAX - blocks[event].size) {
+        } else if (live <= SIZE_MAX - blocks[event].size) {
+            live += blocks[event].size;
+        } else {
             timeline->most = SIZE_MAX;
             return;
         }
-        live += blocks[event].size;
-        if (live < timeline->most) continue;
+        if (timeline->live) timeline->live[i] = live;
+        if (event < 0 || live < timeline->most) continue;
         if (live > timeline->most) timeline->first_peak = i;
         timeline->last_peak = i;
         timeline->most = live;
@@ -115,7 +115,8 @@ bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
                           struct memory_timeline *out_timeline) {
     *out_timeline = (struct memory_timeline){0};
     out_timeline->events = ggml_mem_alloc((2 * (size_t)n + 1) * sizeof(out_timeline->events[0]));
-    bool good = out_timeline->events != NULL;
+    out_timeline->live = ggml_mem_alloc((2 * (size_t)n + 1) * sizeof(out_timeline->live[0]));
+    bool good = out_timeline->events && out_timeline->live;
     if (good && n > 0) {
         const struct span span = find_span(blocks, n);
         const int64_t times = (int64_t)span.last - span.first + 1;
@@ -133,5 +134,6 @@ bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
 // Leaves an empty timeline.
 void memory_timeline_free(struct memory_timeline *timeline) {
     ggml_mem_free(timeline->events);
+    ggml_mem_free(timeline->live);
     *timeline = (struct memory_timeline){0};
 }

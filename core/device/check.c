@@ -29,8 +29,7 @@ const char *device_stream_label(ggml_backend_t backend) {
     return named(backend->table->get_name ? backend->table->get_name(backend) : NULL);
 }
 
-bool device_require_arg(const void *object, const char *function, const char *what) {
-    if (object) return true;
+bool device_refuse_null(const char *function, const char *what) {
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the %s is NULL", function, what);
     return false;
 }

@@ -16,8 +16,12 @@ const char *device_label(ggml_backend_dev_t device);
 const char *device_buft_label(ggml_backend_buffer_type_t buft);
 const char *device_stream_label(ggml_backend_t backend);
 
-// Whether `object` isn't NULL; otherwise records "function: the WHAT is NULL".
-bool device_require_arg(const void *object, const char *function, const char *what);
+// Records "function: the WHAT is NULL"; always false.
+bool device_refuse_null(const char *function, const char *what);
+// Whether `object` isn't NULL; otherwise records that.
+static inline bool device_require_arg(const void *object, const char *function, const char *what) {
+    return object || device_refuse_null(function, what);
+}
 // Whether an optional entry exists; otherwise records that the device or buffer type lacks it.
 bool device_offers(bool present, const char *function, const char *label, const char *entry);
 

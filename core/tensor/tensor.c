@@ -35,18 +35,14 @@ int64_t ggml_nrows(const struct ggml_tensor *tensor) {
 // it spans in the memory of another. A type with blocks has its first stride between blocks.
 size_t ggml_nbytes(const struct ggml_tensor *tensor) {
     tensor = given(tensor);
-    const int64_t block = ggml_blck_size(tensor->type);
-    if (block == 0) return 0;
-    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
-        if (tensor->ne[i] <= 0) return 0;
-    }
-    size_t bytes = block == 1
-                       ? ggml_type_size(tensor->type) + (size_t)(tensor->ne[0] - 1) * tensor->nb[0]
-                       : (size_t)tensor->ne[0] * tensor->nb[0] / (size_t)block;
-    for (int i = 1; i < GGML_MAX_DIMS; ++i) {
-        bytes += (size_t)(tensor->ne[i] - 1) * tensor->nb[i];
-    }
-    return bytes;
+    const struct ggml_type_traits *type = ggml_get_type_traits(tensor->type);
+    const int64_t *ne = tensor->ne;
+    const size_t *nb = tensor->nb;
+    if (type->blck_size == 0 || ne[0] <= 0 || ne[1] <= 0 || ne[2] <= 0 || ne[3] <= 0) return 0;
+    const size_t row = type->blck_size == 1 ? type->type_size + (size_t)(ne[0] - 1) * nb[0]
+                                            : (size_t)ne[0] * nb[0] / (size_t)type->blck_size;
+    return row + (size_t)(ne[1] - 1) * nb[1] + (size_t)(ne[2] - 1) * nb[2] +
+           (size_t)(ne[3] - 1) * nb[3];
 }
 
 size_t ggml_nbytes_pad(const struct ggml_tensor *tensor) {
@@ -187,9 +183,15 @@ bool ggml_are_same_stride(const struct ggml_tensor *t0, const struct ggml_tensor
     return memcmp(given(t0)->nb, given(t1)->nb, sizeof(no_tensor.nb)) == 0;
 }
 
+// One comparison, as strides lie behind the extents.
 bool ggml_are_same_layout(const struct ggml_tensor *a, const struct ggml_tensor *b) {
-    return given(a)->type == given(b)->type && ggml_are_same_shape(a, b) &&
-           ggml_are_same_stride(a, b);
+    enum { BYTES = sizeof(no_tensor.ne) + sizeof(no_tensor.nb) };
+    _Static_assert(offsetof(struct ggml_tensor, nb) - offsetof(struct ggml_tensor, ne) ==
+                       sizeof(no_tensor.ne),
+                   "there is something between extents and strides");
+    return given(a)->type == given(b)->type &&
+           memcmp((const char *)given(a) + offsetof(struct ggml_tensor, ne),
+                  (const char *)given(b) + offsetof(struct ggml_tensor, ne), BYTES) == 0;
 }
 
 // Whether t1 is t0 repeated a whole number of times in each dimension.

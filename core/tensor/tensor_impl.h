@@ -31,10 +31,16 @@ static inline struct ggml_tensor *tensor_root(struct ggml_tensor *tensor) {
     return root->view_src ? root->view_src : root;
 }
 
-// Number of sources up to the last; there may be NULL among them. Counted from the end, as most
-// operations have one or two of the ten that there may be. [any-thread]
+// Number of sources up to the last; there may be NULL among them. Most operations have one or two
+// of the ten that there may be: one test tells that, and only others are counted from the end.
+// [any-thread]
 static inline int tensor_count_sources(const struct ggml_tensor *tensor) {
-    int n = GGML_MAX_SRC;
+    enum { USUAL = 2 };
+    uintptr_t others = 0;
+    for (int i = USUAL; i < GGML_MAX_SRC; ++i) {
+        others |= (uintptr_t)tensor->src[i];
+    }
+    int n = others != 0 ? GGML_MAX_SRC : USUAL;
     while (n > 0 && !tensor->src[n - 1]) {
         --n;
     }

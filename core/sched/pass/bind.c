@@ -12,7 +12,14 @@ struct binder {
     const struct sched_graph *graph;
     const struct sched_liveness *live;
     const struct sched_plan *plan;
-    char **bases; // by pool: address of the first chunk, which most tensors lie in
+    struct bind_chunk *firsts; // by pool: of the first chunk
+};
+
+// A buffer and its address. Those of a pool's first chunk, which most tensors lie in, are looked up
+// once.
+struct bind_chunk {
+    ggml_backend_buffer_t buffer; // NULL: there is none
+    char *base;
 };
 
 // Tells all buffers that their tensors are gone.
@@ -26,32 +33,38 @@ static void reset_buffers(const struct sched_setup *setup) {
 }
 
 // false if a buffer has no address.
-static bool find_bases(const struct binder *binder) {
+static bool find_firsts(const struct binder *binder) {
     for (int p = 0; p < binder->setup->n_pools; ++p) {
         const struct gallocr_pool *pool = &binder->setup->pools[p];
-        binder->bases[p] = NULL;
-        if (pool->n_chunks == 0 || !pool->chunks[0]) continue;
-        binder->bases[p] = ggml_backend_buffer_get_base(pool->chunks[0]);
-        if (!binder->bases[p]) return false;
+        struct bind_chunk *first = &binder->firsts[p];
+        *first = (struct bind_chunk){.buffer = pool->n_chunks > 0 ? pool->chunks[0] : NULL};
+        if (!first->buffer) continue;
+        first->base = ggml_backend_buffer_get_base(first->buffer);
+        if (!first->base) return false;
     }
     return true;
 }
 
+// Chunks behind the first, which memory of limited buffers needs.
+static struct bind_chunk other_chunk(const struct gallocr_pool *pool, int32_t chunk) {
+    struct bind_chunk found = {.buffer = chunk < pool->n_chunks ? pool->chunks[chunk] : NULL};
+    if (found.buffer) found.base = ggml_backend_buffer_get_base(found.buffer);
+    return found;
+}
+
 // An owner of memory at its planned offset; a buffer with init_tensor is told about it. false also
 // where the chunk is missing after a failed allocation.
-static bool bind_entry(const struct binder *binder, int32_t entry, struct ggml_tensor *tensor) {
+static inline bool bind_entry(const struct binder *binder, int32_t entry,
+                              struct ggml_tensor *tensor) {
     const int32_t p = binder->live->ranges[entry].pool;
     const struct live_offset *place = &binder->plan->offsets[entry];
-    const struct gallocr_pool *pool = &binder->setup->pools[p];
-    ggml_backend_buffer_t buffer =
-        place->chunk < pool->n_chunks ? pool->chunks[place->chunk] : NULL;
-    if (!buffer) return false;
-    char *base = place->chunk == 0 ? binder->bases[p] : ggml_backend_buffer_get_base(buffer);
-    if (!base) return false;
-    tensor->buffer = buffer;
-    tensor->data = base + place->offset;
-    return !buffer->table->init_tensor ||
-           ggml_backend_buffer_init_tensor(buffer, tensor) == GGML_STATUS_SUCCESS;
+    const struct bind_chunk chunk =
+        place->chunk == 0 ? binder->firsts[p] : other_chunk(&binder->setup->pools[p], place->chunk);
+    if (!chunk.base) return false;
+    tensor->buffer = chunk.buffer;
+    tensor->data = chunk.base + place->offset;
+    return !chunk.buffer->table->init_tensor ||
+           ggml_backend_buffer_init_tensor(chunk.buffer, tensor) == GGML_STATUS_SUCCESS;
 }
 
 // Views of memory that no buffer owns have their address already.
@@ -85,10 +98,10 @@ bool sched_bind(const struct sched_setup *setup, const struct sched_graph *graph
                 const struct sched_liveness *live, const struct sched_plan *plan,
                 const struct sched_partition *partition, const struct sched_copies *copies) {
     struct binder binder = {setup, graph, live, plan, NULL};
-    binder.bases = ggml_mem_alloc((size_t)setup->n_pools * sizeof(binder.bases[0]));
-    if (binder.bases) reset_buffers(setup);
-    const bool bound = binder.bases && find_bases(&binder) && bind_all(&binder, copies);
-    ggml_mem_free(binder.bases);
+    binder.firsts = ggml_mem_alloc((size_t)setup->n_pools * sizeof(binder.firsts[0]));
+    if (binder.firsts) reset_buffers(setup);
+    const bool bound = binder.firsts && find_firsts(&binder) && bind_all(&binder, copies);
+    ggml_mem_free(binder.firsts);
     if (!bound) sched_unbind(graph, partition, copies);
     return bound;
 }

@@ -134,7 +134,6 @@ static inline bool fill_value(const struct sched_setup *setup, int32_t number,
 // and once because nobody uses it.
 static bool room_for_values(struct sched_graph *out, int64_t n) {
     return array_grow(&out->values, &out->values_capacity, n, sizeof(out->values[0])) &&
-           array_grow(&out->used, &out->used_capacity, n, sizeof(out->used[0])) &&
            array_grow(&out->results, &out->results_capacity, 2 * n, sizeof(out->results[0]));
 }
 
@@ -237,8 +236,10 @@ static bool add_edges(struct numberer *numberer, int32_t node, const struct ggml
     struct sched_graph *out = numberer->out;
     const int n_sources = tensor_count_sources(tensor);
     const bool can_inplace = ggml_op_can_inplace(tensor->op);
-    out->first_edge[node] = out->n_edges;
-    if (!array_grow(&out->edges, &out->edges_capacity, (int64_t)out->n_edges + n_sources,
+    int32_t n_edges = out->n_edges;
+    bool has_weight = false;
+    out->first_edge[node] = n_edges;
+    if (!array_grow(&out->edges, &out->edges_capacity, (int64_t)n_edges + n_sources,
                     sizeof(out->edges[0]))) {
         return false;
     }
@@ -247,16 +248,18 @@ static bool add_edges(struct numberer *numberer, int32_t node, const struct ggml
         if (!source || source == tensor) continue;
         const int32_t number = source_of(numberer, source);
         if (number < 0) return false;
-        const struct sched_value *value = &out->values[number];
-        out->used[number] = 1;
-        if (value->traits & SCHED_WEIGHT) out->values[node].traits |= SCHED_HAS_WEIGHT;
-        out->edges[out->n_edges++] = (struct live_edge){
+        struct sched_value *value = &out->values[number];
+        has_weight |= (value->traits & SCHED_WEIGHT) != 0;
+        value->traits |= SCHED_USED;
+        out->edges[n_edges++] = (struct live_edge){
             .value = number,
             .entry = value->root,
             .slot = (int16_t)k,
             .same_layout = can_inplace && live_same_layout(tensor, source),
         };
     }
+    if (has_weight) out->values[node].traits |= SCHED_HAS_WEIGHT;
+    out->n_edges = n_edges;
     return true;
 }
 
@@ -296,8 +299,8 @@ static bool number_nodes(struct numberer *numberer) {
 // dependency.
 static void find_unused(struct sched_graph *out) {
     for (int32_t i = 0; i < out->n_nodes; ++i) {
-        if (out->used[i]) continue;
         const struct sched_value *value = &out->values[i];
+        if (value->traits & SCHED_USED) continue;
         const bool marker = value->root != i && (value->traits & SCHED_NO_OP);
         if (!marker) out->results[out->n_results++] = i;
     }
@@ -356,7 +359,6 @@ static bool begin(const struct sched_setup *setup, const struct ggml_cgraph *gra
                     sizeof(out->first_edge[0]))) {
         return false;
     }
-    if (n > 0) memset(out->used, 0, (size_t)n);
     out->n_nodes = graph->n_nodes;
     out->n_leafs = graph->n_leafs;
     out->n_values = (int32_t)n;
@@ -397,8 +399,8 @@ int32_t sched_graph_find(struct sched_graph *graph, const struct ggml_tensor *te
 // The arrays are kept from graph to graph and only grow.
 void sched_graph_free(struct sched_graph *graph) {
     tensor_index_free(&graph->ids);
-    void *const arrays[] = {graph->values,   graph->first_edge, graph->edges, graph->results,
-                            graph->memories, graph->readers,    graph->used};
+    void *const arrays[] = {graph->values,  graph->first_edge, graph->edges,
+                            graph->results, graph->memories,   graph->readers};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);
     }

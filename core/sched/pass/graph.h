@@ -19,6 +19,7 @@ enum sched_trait {
     SCHED_OUTPUT = 1 << 7,     // flagged by the user
     SCHED_EARLY = 1 << 8,      // flagged by the user: set before the first node is computed
     SCHED_HAS_WEIGHT = 1 << 9, // a node that reads a weight
+    SCHED_USED = 1 << 10,      // is a source of some node
 };
 
 struct sched_value {
@@ -54,9 +55,8 @@ struct sched_graph {
     int32_t mask_words;
 
     struct tensor_index ids; // values by address; empty after sched_graph_renew()
-    uint8_t *used;           // by value: is a source of some node
     int32_t values_capacity, first_edge_capacity, edges_capacity, results_capacity;
-    int32_t memories_capacity, readers_capacity, used_capacity;
+    int32_t memories_capacity, readers_capacity;
 };
 
 // Prepares an empty result: enters the kinds of memory of the streams; false after the error was

@@ -32,18 +32,18 @@ static bool make_room(const struct finder *finder) {
                       sizeof(out->inplace_steps[0]));
 }
 
-// Nothing has memory yet. `first` tells nodes that are set before the first step, as the user says;
-// returns whether there are such.
+// `first` tells nodes that are set before the first step, as the user says; returns whether there
+// are such. The rest of a value's range is written when it is known, that of copies here: not all
+// of them need memory.
 static bool begin_ranges(const struct finder *finder) {
     const struct sched_value *values = finder->graph->values;
     const int32_t n_nodes = finder->graph->n_nodes, n_values = finder->graph->n_values;
     struct live_range *ranges = finder->out->ranges;
     bool any_early = false;
-    for (int32_t i = 0; i < n_values; ++i) {
-        const bool early = i < n_nodes && (values[i].traits & SCHED_EARLY);
+    for (int32_t i = 0; i < n_nodes; ++i) {
+        const bool early = (values[i].traits & SCHED_EARLY) != 0;
         any_early |= early;
-        ranges[i] = (struct live_range){
-            .pool = -1, .first = early ? -1 : 0, .from = -1, .root = values[i].root};
+        ranges[i].first = early ? -1 : 0;
     }
     for (int32_t i = n_values; i < finder->out->n_entries; ++i) { // copies
         ranges[i] = (struct live_range){.pool = -1, .from = -1, .root = i};
@@ -119,11 +119,16 @@ static bool alternates(const struct sched_partition *partition, int32_t value) {
     return copy >= 0;
 }
 
-// A value that owns memory, unless it has some or alternates between pipeline copies.
+// The range of a value: it needs memory from step `first` on, unless it is a view, has some or
+// alternates between pipeline copies.
 static inline bool reserve_value(const struct finder *finder, int32_t value, int32_t first) {
     const struct sched_value *owner = &finder->graph->values[value];
-    if (owner->root != value || (owner->traits & SCHED_HAS_MEMORY)) return true;
-    if (finder->setup->pipeline_depth > 1 && alternates(finder->partition, value)) return true;
+    if (owner->root != value || (owner->traits & SCHED_HAS_MEMORY) ||
+        (finder->setup->pipeline_depth > 1 && alternates(finder->partition, value))) {
+        finder->out->ranges[value] =
+            (struct live_range){.pool = -1, .first = first, .from = -1, .root = owner->root};
+        return true;
+    }
     const int32_t backend = finder->placement->placed[value].backend;
     return reserve(finder, value, owner->tensor, owner->bytes, backend, first);
 }

@@ -62,15 +62,20 @@ static bool is_readable(const struct placer *placer, int32_t value, int32_t back
     return sched_readable(placer->setup, placer->graph, placer->out, value, backend);
 }
 
-// The first stream that can use this memory and computes the node, or -1. Nearly always it is the
-// first that can use the memory.
-static int32_t first_reader(const struct placer *placer, int32_t memory, int32_t node) {
-    const int32_t first = placer->graph->memories[memory].first_reader;
-    if (first < 0 || supports(placer, node, first)) return first;
-    for (int32_t b = first + 1; b < placer->setup->n_streams; ++b) {
+// The first stream behind `stream` that can use this memory and computes the node, or -1.
+static int32_t next_reader(const struct placer *placer, int32_t memory, int32_t node,
+                           int32_t stream) {
+    for (int32_t b = stream + 1; b < placer->setup->n_streams; ++b) {
         if (sched_reads(placer->graph, memory, b) && supports(placer, node, b)) return b;
     }
     return -1;
+}
+
+// The first stream of all that does, or -1. Nearly always it is the first that can use the memory.
+static inline int32_t first_reader(const struct placer *placer, int32_t memory, int32_t node) {
+    const int32_t first = placer->graph->memories[memory].first_reader;
+    if (first < 0 || node >= placer->graph->n_nodes || supports(placer, node, first)) return first;
+    return next_reader(placer, memory, node, first);
 }
 
 // --- 0: nothing is placed
@@ -107,12 +112,8 @@ static void apply_pins(const struct placer *placer) {
     }
 }
 
-// Places a value that has memory on the first stream that can read it (and compute it, for a
-// node). False after the error was set.
-static bool place_by_buffer(const struct placer *placer, int32_t value, int32_t memory) {
-    const int32_t backend = first_reader(placer, memory, value);
-    sched_assign(placer->out, value, backend, SCHED_REASON_BUFFER);
-    if (backend >= 0) return true;
+// Always false: no stream computes a value where it lies.
+static bool refuse_memory(const struct placer *placer, int32_t value, int32_t memory) {
     const struct ggml_tensor *tensor = placer->graph->values[value].tensor;
     ggml_fail(GGML_HOST_UNSUPPORTED,
               "%s: tensor '%s' (%s) lies in %s memory, and no stream that can use it computes it: "
@@ -120,6 +121,14 @@ static bool place_by_buffer(const struct placer *placer, int32_t value, int32_t 
               placer->setup->function, tensor->name, ggml_op_name(tensor->op),
               ggml_backend_buft_name(placer->graph->memories[memory].buft));
     return false;
+}
+
+// Places a value that has memory on the first stream that can read it (and compute it, for a
+// node). False after the error was set.
+static inline bool place_by_buffer(const struct placer *placer, int32_t value, int32_t memory) {
+    const int32_t backend = first_reader(placer, memory, value);
+    sched_assign(placer->out, value, backend, SCHED_REASON_BUFFER);
+    return backend >= 0 || refuse_memory(placer, value, memory);
 }
 
 // A weight in host memory may be worth copying to a device for one operation.
@@ -150,7 +159,7 @@ static void place_by_weight(const struct placer *placer, int32_t node, int32_t w
 }
 
 // Places what memory, the input flag or a weight decides; others stay unplaced.
-static bool place_fixed(const struct placer *placer, int32_t number, int32_t weight) {
+static inline bool place_fixed(const struct placer *placer, int32_t number, int32_t weight) {
     const struct sched_value *value = &placer->graph->values[number];
     const int32_t memory = placer->graph->values[value->root].memory;
     if (memory >= 0) return place_by_buffer(placer, number, memory);
@@ -217,13 +226,15 @@ static struct unplaced find_unplaced(const struct placer *placer) {
 }
 
 // Hands streams on to unplaced nodes from the last placed one before them (step 1) or after them
-// (step -1), and lowers their count. Unless spread_last, the last stream does not spread.
+// (step -1), and keeps count of those that are left. Unless spread_last, the last stream does not
+// spread.
 static void expand(const struct placer *placer, struct unplaced *unplaced, int32_t step,
                    bool spread_last) {
     const struct sched_value *values = placer->graph->values;
     const struct sched_placed *placed = placer->out->placed;
     const int32_t last = placer->setup->n_streams - 1, n_nodes = placer->graph->n_nodes;
     const int32_t begin = step > 0 ? unplaced->first : unplaced->last;
+    struct unplaced left = {.first = n_nodes, .last = -1};
     int32_t current = -1;
     if (unplaced->count == 0) return;
     int32_t i = begin - step; // back to the placed node that stands before them
@@ -239,8 +250,13 @@ static void expand(const struct placer *placer, struct unplaced *unplaced, int32
         } else if (current >= 0 && supports(placer, i, current)) {
             sched_assign(placer->out, i, current, SCHED_REASON_NEIGHBOUR);
             unplaced->count--;
+        } else {
+            if (i < left.first) left.first = i;
+            if (i > left.last) left.last = i;
         }
     }
+    unplaced->first = left.first;
+    unplaced->last = left.last;
 }
 
 // --- 3: the rest, and better places
