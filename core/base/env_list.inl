@@ -88,6 +88,12 @@ GGML_ENV_ROW(GGML_CUDA_REGISTER_HOST, "0",
              "1: the CUDA plugin makes buffers over the application's own memory, which it pins for the "
              "time: for fast copies, as kernels don't work on it.")
 GGML_ENV_ROW(GGML_CUDA_NO_PINNED, "0", "1: devices of the CUDA plugin have no pinned memory of the host.")
+GGML_ENV_ROW(GGML_METAL_DISABLE_FUSION, "none",
+             "Comma-separated list of what the Metal plugin computes node by node, although one "
+             "launch could do it: norm, add_chain, mask; 1: everything.")
+GGML_ENV_ROW(GGML_METAL_DISABLE_REORDER, "0",
+             "1: the Metal plugin computes the nodes of a graph in the order in which they come, though "
+             "another one would need fewer launches and waits.")
 GGML_ENV_ROW(GGML_MPI_NODES, "every other process of the job",
              "How many ggml-node the MPI plugin waits for at start; docs/mpi.md says when to set it.")
 GGML_ENV_ROW(GGML_MPI_START_SECONDS, "30", "How long the MPI plugin waits for them.")

@@ -42,6 +42,8 @@ MTL_GET(mtl_id, new_queue, "newCommandQueue")
 MTL_GET(mtl_id, new_event, "newSharedEvent")
 MTL_ASK(mtl_id, new_buffer, "newBufferWithLength:options:", (mtl_word length, mtl_word options), (length, options))
 MTL_ASK(mtl_id, new_buffer_no_copy, "newBufferWithBytesNoCopy:length:options:deallocator:", (void *memory, mtl_word length, mtl_word options, mtl_id deallocator), (memory, length, options, deallocator))
+MTL_ASK(mtl_id, new_buffer_with_bytes, "newBufferWithBytes:length:options:", (const void *bytes, mtl_word length, mtl_word options), (bytes, length, options))
+MTL_ASK(mtl_id, new_residency_set, "newResidencySetWithDescriptor:error:", (mtl_id descriptor, mtl_id *out_error), (descriptor, out_error))
 MTL_ASK(mtl_id, new_library, "newLibraryWithSource:options:error:", (mtl_id source, mtl_id options, mtl_id *out_error), (source, options, out_error))
 MTL_ASK(mtl_id, new_pipeline, "newComputePipelineStateWithFunction:error:", (mtl_id function, mtl_id *out_error), (function, out_error))
 
@@ -56,9 +58,16 @@ MTL_GET(mtl_word, simd_width, "threadExecutionWidth")
 MTL_GET(void *, contents, "contents")
 MTL_GET(uint64_t, gpu_address, "gpuAddress")
 
+// MTLResidencySet, of macOS 15; MTLCommandQueue likewise. "commit" is below.
+MTL_TELL(add_allocation, "addAllocation:", (mtl_id allocation), (allocation))
+MTL_TELL(remove_allocation, "removeAllocation:", (mtl_id allocation), (allocation))
+MTL_DO(request_residency, "requestResidency")
+MTL_TELL(add_residency_set, "addResidencySet:", (mtl_id set), (set))
+
 // MTLCommandQueue, MTLCommandBuffer.
 MTL_GET(mtl_id, command_buffer, "commandBuffer")
 MTL_ASK(mtl_id, compute_encoder, "computeCommandEncoderWithDispatchType:", (mtl_word type), (type))
+MTL_GET(mtl_id, blit_encoder, "blitCommandEncoder")
 MTL_TELL(encode_signal, "encodeSignalEvent:value:", (mtl_id event, uint64_t value), (event, value))
 MTL_TELL(encode_wait, "encodeWaitForEvent:value:", (mtl_id event, uint64_t value), (event, value))
 MTL_DO(commit, "commit")
@@ -66,7 +75,11 @@ MTL_DO(wait_until_completed, "waitUntilCompleted")
 MTL_GET(mtl_word, status, "status")
 MTL_GET(mtl_id, error, "error")
 
-// MTLComputeCommandEncoder.
+// MTLBlitCommandEncoder. On macOS offsets and sizes are multiples of 4.
+MTL_TELL(copy_bytes, "copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:", (mtl_id from, mtl_word from_offset, mtl_id to, mtl_word to_offset, mtl_word size), (from, from_offset, to, to_offset, size))
+MTL_TELL(fill_bytes, "fillBuffer:range:value:", (mtl_id buffer, struct mtl_range range, uint8_t value), (buffer, range, value))
+
+// MTLComputeCommandEncoder; "endEncoding" is the blit encoder's too.
 MTL_TELL(set_pipeline, "setComputePipelineState:", (mtl_id pipeline), (pipeline))
 MTL_TELL(set_bytes, "setBytes:length:atIndex:", (const void *bytes, mtl_word length, mtl_word index), (bytes, length, index))
 MTL_TELL(use_resource, "useResource:usage:", (mtl_id resource, mtl_word usage), (resource, usage))

@@ -16,6 +16,9 @@ typedef long mtl_number;        // NSInteger
 struct mtl_size {
     mtl_word width, height, depth;
 };
+struct mtl_range {
+    mtl_word location, length;
+};
 
 enum {
     MTL_FAMILY_APPLE_1 = 1001,
@@ -23,7 +26,7 @@ enum {
     MTL_FAMILY_MAC_2 = 2002,
     MTL_FAMILY_METAL_3 = 5001
 };
-enum { MTL_STORAGE_SHARED = 0 };
+enum { MTL_STORAGE_SHARED = 0, MTL_STORAGE_PRIVATE = 32 }; // MTLResourceOptions
 enum { MTL_USAGE_READ = 1, MTL_USAGE_WRITE = 2 };
 enum { MTL_DISPATCH_SERIAL = 0, MTL_DISPATCH_CONCURRENT = 1 };
 enum { MTL_SCOPE_BUFFERS = 1 };

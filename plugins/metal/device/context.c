@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Compiles the kernels' source without fast math, so that infinities and NaN are kept, and makes a
-// pipeline of each kernel. Here too: waiting for command buffers and what their failures mean.
+// Compiles the kernels' source without fast math, so that infinities and NaN are kept, and makes
+// pipelines of the kernels that are used. Here too: waiting for command buffers and what their
+// failures mean.
 #include "device/context.h"
 
 #include <stdio.h>
+
+#include "memory/residency.h"
 
 enum { WARP = 32 };
 
@@ -55,30 +58,42 @@ void metal_commands_wait(struct metal_context *context, mtl_id commands,
 }
 
 // Lanes of a SIMD group are exchanged in groups of 32.
-static enum ggml_host_status make_pipeline(struct metal_context *context, mtl_id library,
-                                           enum simt_kernel kernel) {
+static enum ggml_host_status make_pipeline(struct metal_context *context, enum simt_kernel kernel) {
     const char *name = simt_kernel_names[kernel];
     mtl_id error = NULL;
     const mtl_id function =
-        mtl_new_function(library, mtl_string(mtl_api.get_class("NSString"), name));
+        mtl_new_function(context->library, mtl_string(mtl_api.get_class("NSString"), name));
     if (!function) return metal_fail(GGML_HOST_FAILED, "metal: the library has no %s", name);
     const mtl_id pipeline = mtl_new_pipeline(context->device, function, &error);
     mtl_release(function);
-    context->pipelines[kernel] = pipeline;
     if (!pipeline)
         return metal_fail(GGML_HOST_FAILED, "metal: %s can't be used: %s", name, text_of(error));
     const mtl_word width = mtl_simd_width(pipeline);
-    if (width == 0 || width % WARP != 0)
+    if (width == 0 || width % WARP != 0) {
+        mtl_release(pipeline);
         return metal_fail(GGML_HOST_UNSUPPORTED,
                           "metal: SIMD groups of %lu lanes; a multiple of %d is needed", width,
                           WARP);
+    }
+    context->pipelines[kernel] = pipeline;
     return GGML_HOST_OK;
 }
 
-// Compiles the kernels' source and makes a pipeline of each kernel. Fast math is off: it would
-// assume that there are no infinities and NaN.
+// Kernels are made into pipelines when they are needed: programs use a few of them.
+enum ggml_host_status metal_context_pipeline(struct metal_context *context, enum simt_kernel kernel,
+                                             mtl_id *out_pipeline) {
+    enum ggml_host_status status = GGML_HOST_OK;
+    pthread_mutex_lock(&context->pipelines_mutex);
+    if (!context->pipelines[kernel]) status = make_pipeline(context, kernel);
+    *out_pipeline = context->pipelines[kernel];
+    pthread_mutex_unlock(&context->pipelines_mutex);
+    return status;
+}
+
+// Compiles the kernels' source, and one kernel to the end, for what all need. Fast math is off: it
+// would assume that there are no infinities and NaN.
 static enum ggml_host_status load(struct metal_context *context) {
-    mtl_id error = NULL;
+    mtl_id error = NULL, pipeline;
     const mtl_id text = mtl_string(mtl_api.get_class("NSString"), metal_source());
     const mtl_id options = mtl_new(mtl_api.get_class("MTLCompileOptions"));
     if (!text || !options) {
@@ -86,16 +101,12 @@ static enum ggml_host_status load(struct metal_context *context) {
         return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no memory for the kernels' source");
     }
     mtl_set_fast_math(options, false); // infinities and NaN are kept
-    const mtl_id library = mtl_new_library(context->device, text, options, &error);
+    context->library = mtl_new_library(context->device, text, options, &error);
     mtl_release(options);
-    if (!library)
+    if (!context->library)
         return metal_fail(GGML_HOST_FAILED, "metal: the kernels can't be compiled: %s",
                           text_of(error));
-    enum ggml_host_status status = GGML_HOST_OK;
-    for (int i = 0; i < SIMT_KERNEL_COUNT && status == GGML_HOST_OK; ++i)
-        status = make_pipeline(context, library, (enum simt_kernel)i);
-    mtl_release(library);
-    return status;
+    return metal_context_pipeline(context, SIMT_KERNEL_move, &pipeline);
 }
 
 // The device's pipelines, shared by its streams. NULL with a message.
@@ -105,10 +116,13 @@ struct metal_context *metal_context_new(mtl_id device) {
     memset(context, 0, sizeof(*context));
     context->device = device;
     pthread_mutex_init(&context->mutex, NULL);
+    pthread_mutex_init(&context->pipelines_mutex, NULL);
+    pthread_mutex_init(&context->copies_mutex, NULL);
     enum ggml_host_status status = metal_context_check(context);
     if (status == GGML_HOST_OK) {
         void *pool = mtl_api.pool_push();
         status = load(context);
+        if (status == GGML_HOST_OK) metal_residency_init(context);
         mtl_api.pool_pop(pool);
     }
     if (status == GGML_HOST_OK) return context;
@@ -116,11 +130,21 @@ struct metal_context *metal_context_new(mtl_id device) {
     return NULL;
 }
 
+static void release_objects(struct metal_context *context) {
+    for (int i = 0; i < SIMT_KERNEL_COUNT; ++i)
+        mtl_release(context->pipelines[i]);
+    mtl_release(context->library);
+    mtl_release(context->residency);
+    mtl_release(context->staging);
+    mtl_release(context->copies);
+}
+
 // Nothing of Metal is released in the child of a fork.
 void metal_context_free(struct metal_context *context) {
     if (!context) return;
-    for (int i = 0; i < SIMT_KERNEL_COUNT && metal_in_owner(); ++i)
-        mtl_release(context->pipelines[i]);
+    if (metal_in_owner()) release_objects(context);
+    pthread_mutex_destroy(&context->copies_mutex);
+    pthread_mutex_destroy(&context->pipelines_mutex);
     pthread_mutex_destroy(&context->mutex);
     ggml_aligned_free(context, sizeof(*context));
 }

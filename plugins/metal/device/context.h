@@ -12,10 +12,18 @@
 
 struct metal_context {
     mtl_id device; // the plugin's reference
-    mtl_id pipelines[SIMT_KERNEL_COUNT];
+    mtl_id library;
+    pthread_mutex_t pipelines_mutex;
+    mtl_id pipelines[SIMT_KERNEL_COUNT]; // each made when it is asked for first
+    atomic_uint_fast64_t generation;     // grows when a buffer is freed
     atomic_bool lost;
-    pthread_mutex_t mutex;        // of the list of streams, and of what each has pending
-    struct metal_stream *streams; // that live
+    mtl_id residency;                 // NULL: the system has no residency sets
+    pthread_mutex_t copies_mutex;     // of the next two, for transfers that block
+    mtl_id copies, staging;           // a queue and memory, made when they are needed
+    pthread_mutex_t mutex;            // of the list of streams, and of what each has pending
+    struct metal_stream *streams;     // that live
+    struct metal_download *downloads; // that the host has not got yet, the newest first
+    uint64_t n_downloads;             // so far
 };
 
 // The first failure of queued work.
@@ -28,6 +36,10 @@ struct metal_failure {
 struct metal_context *metal_context_new(mtl_id device);
 // Nothing of it may live any more. NULL does nothing. [any-thread]
 void metal_context_free(struct metal_context *context);
+// The pipeline of a kernel, which stays the context's. The first call for a kernel is slow.
+// [any-thread]
+enum ggml_host_status metal_context_pipeline(struct metal_context *context, enum simt_kernel kernel,
+                                             mtl_id *out_pipeline);
 // OK, if there can be calls: fails in a child of the process that started Metal, and when the
 // device is lost. [any-thread]
 enum ggml_host_status metal_context_check(const struct metal_context *context);

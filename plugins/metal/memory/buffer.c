@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: MIT
-// The host sees the memory, so transfers are memcpy(), also between devices. Freeing a buffer waits
-// for queued work, which may still use it.
+// Where the host sees the memory, transfers are memcpy(), also between devices; private memory is
+// copied by the device, through staging memory. Freeing a buffer waits for queued work, which may
+// still use it.
 #include "memory/buffer.h"
 
 #include <unistd.h>
 
 #include "gpu/base/tables.h"
+#include "memory/copy.h"
+#include "memory/residency.h"
 #include "queue/stream.h"
 
 enum { ALIGNMENT = 256 };
+
+static atomic_uint_fast64_t last_id;
 
 // Work that is queued may still use it. In a child of the process nothing is done: the memory is
 // the parent's.
 static void buffer_release(struct metal_buffer *buffer) {
     if (metal_in_owner()) {
         metal_streams_wait(buffer->context);
-        for (int i = 0; i < buffer->n_windows; ++i)
+        atomic_fetch_add(&buffer->context->generation, 1);
+        for (int i = 0; i < buffer->n_windows; ++i) {
+            metal_residency_remove(buffer->context, buffer->windows[i].handle);
             mtl_release(buffer->windows[i].handle);
+        }
     }
     ggml_aligned_free(buffer, sizeof(*buffer));
 }
@@ -26,8 +34,8 @@ static void buffer_free(ggml_backend_buffer_t handle) {
     ggml_sdk_buffer_free(handle);
 }
 
-// What tensors' data counts from: the GPU's address, which is never dereferenced on the host, or
-// the application's.
+// What tensors' data counts from: where the host sees the memory, or the device. Programs go
+// through the entries below in either case: the type does not say that it is the host's.
 static void *buffer_base(ggml_backend_buffer_t handle) {
     return (void *)(uintptr_t)((struct metal_buffer *)handle->context)->base;
 }
@@ -38,6 +46,11 @@ static void *buffer_base(ggml_backend_buffer_t handle) {
 static const struct metal_buffer *buffer_of(const struct ggml_tensor *tensor) {
     const ggml_backend_buffer_t owner = gpu_buffer_of(tensor);
     return owner && owner->table->free == buffer_free ? owner->context : NULL;
+}
+
+uint64_t metal_buffer_id(const struct ggml_tensor *tensor) {
+    const struct metal_buffer *buffer = buffer_of(tensor);
+    return buffer ? buffer->id : 0;
 }
 
 // Bytes from the beginning of the buffer to the tensor.
@@ -64,10 +77,12 @@ bool metal_place_of(const struct ggml_tensor *tensor, struct metal_place *out_pl
     const size_t offset = offset_in(buffer, tensor);
     const struct metal_window *window = find_window(buffer, offset, ggml_nbytes(tensor));
     if (!window) return false;
+    const size_t at = offset - window->begin;
     *out_place = (struct metal_place){.context = buffer->context,
                                       .handle = window->handle,
-                                      .contents = window->contents + (offset - window->begin),
-                                      .address = window->address + (offset - window->begin)};
+                                      .offset = at,
+                                      .contents = window->contents ? window->contents + at : NULL,
+                                      .address = window->address + at};
     return true;
 }
 
@@ -79,46 +94,82 @@ static char *host_bytes(const struct metal_buffer *buffer, const struct ggml_ten
 
 // --- entries -------------------------------------------------------------------------------------
 
+// Private memory has one window.
+static bool is_private(const struct metal_buffer *buffer) {
+    return !buffer->windows[0].contents;
+}
+
+static struct metal_spot spot_of(const struct metal_buffer *buffer,
+                                 const struct ggml_tensor *tensor, size_t offset) {
+    const size_t at = offset_in(buffer, tensor) + offset;
+    return (struct metal_spot){buffer->windows[0].handle, at, buffer->windows[0].address + at, 0};
+}
+
 static int32_t buffer_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
                              uint8_t value, size_t offset, size_t size) {
     const struct metal_buffer *buffer = handle->context;
     const enum ggml_host_status status = metal_context_check(buffer->context);
-    if (status == GGML_HOST_OK) memset(host_bytes(buffer, tensor, offset), value, size);
-    return status;
+    if (status != GGML_HOST_OK) return status;
+    if (is_private(buffer))
+        return metal_fill_now(buffer->context, spot_of(buffer, tensor, offset), value, size);
+    memset(host_bytes(buffer, tensor, offset), value, size);
+    return GGML_HOST_OK;
 }
 
 static int32_t buffer_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
     const struct metal_buffer *buffer = handle->context;
     const enum ggml_host_status status = metal_context_check(buffer->context);
-    if (status == GGML_HOST_OK) memcpy(host_bytes(buffer, tensor, offset), data, size);
-    return status;
+    if (status != GGML_HOST_OK) return status;
+    if (is_private(buffer))
+        return metal_upload_now(buffer->context, spot_of(buffer, tensor, offset), data, size);
+    memcpy(host_bytes(buffer, tensor, offset), data, size);
+    return GGML_HOST_OK;
 }
 
 static int32_t buffer_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
                           void *data, size_t offset, size_t size) {
     const struct metal_buffer *buffer = handle->context;
     const enum ggml_host_status status = metal_context_check(buffer->context);
-    if (status == GGML_HOST_OK) memcpy(data, host_bytes(buffer, tensor, offset), size);
-    return status;
+    if (status != GGML_HOST_OK) return status;
+    if (is_private(buffer))
+        return metal_download_now(buffer->context, spot_of(buffer, tensor, offset), data, size);
+    memcpy(data, host_bytes(buffer, tensor, offset), size);
+    return GGML_HOST_OK;
 }
 
-// Also from buffers of other devices.
+static int32_t copy_private(const struct metal_buffer *to, struct ggml_tensor *dst,
+                            const struct metal_buffer *from, const struct ggml_tensor *src) {
+    const uintptr_t x = (uintptr_t)src->data, y = (uintptr_t)dst->data;
+    const size_t size = ggml_nbytes(dst);
+    if (from->context != to->context || (x < y + size && y < x + size))
+        return GGML_HOST_UNSUPPORTED;
+    const struct metal_copy copy = {spot_of(from, src, 0), spot_of(to, dst, 0), size, 1};
+    return size > 0 ? metal_copy_now(to->context, &copy) : GGML_HOST_OK;
+}
+
+// Also from buffers of other devices, where the host sees both. The core goes through the host
+// where private memory overlaps: copies of the device leave their order open.
 static int32_t buffer_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
     const struct metal_buffer *buffer = handle->context, *from = buffer_of(src);
-    if (!from) return GGML_HOST_UNSUPPORTED;
+    if (!from || is_private(from) != is_private(buffer)) return GGML_HOST_UNSUPPORTED;
     const enum ggml_host_status status = metal_context_check(buffer->context);
-    if (status == GGML_HOST_OK)
-        memmove(host_bytes(buffer, dst, 0), host_bytes(from, src, 0), ggml_nbytes(dst));
-    return status;
+    if (status != GGML_HOST_OK) return status;
+    if (is_private(buffer)) return copy_private(buffer, dst, from, src);
+    memmove(host_bytes(buffer, dst, 0), host_bytes(from, src, 0), ggml_nbytes(dst));
+    return GGML_HOST_OK;
 }
 
 static int32_t buffer_clear(ggml_backend_buffer_t handle, uint8_t value) {
     const struct metal_buffer *buffer = handle->context;
     const enum ggml_host_status status = metal_context_check(buffer->context);
-    if (status == GGML_HOST_OK) memset(buffer->windows[0].contents, value, buffer->size);
-    return status;
+    if (status != GGML_HOST_OK) return status;
+    if (is_private(buffer))
+        return metal_fill_now(buffer->context, metal_spot_of(buffer->windows[0].handle, 0), value,
+                              buffer->windows[0].size);
+    memset(buffer->windows[0].contents, value, buffer->size);
+    return GGML_HOST_OK;
 }
 
 static const struct ggml_buffer_table buffer_table = {
@@ -142,10 +193,11 @@ static bool add_window(struct metal_buffer *buffer, mtl_id handle, size_t begin,
                                .size = size,
                                .contents = mtl_contents(handle),
                                .address = mtl_gpu_address(handle)};
-    if (!w->contents || !w->address) {
+    if (!w->address) {
         mtl_release(handle);
         return false;
     }
+    metal_residency_add(buffer->context, handle);
     buffer->n_windows++;
     return true;
 }
@@ -158,6 +210,7 @@ static struct metal_buffer *buffer_new(struct metal_device *device, size_t size)
     if (!buffer) return NULL;
     memset(buffer, 0, sizeof(*buffer));
     buffer->context = context;
+    buffer->id = atomic_fetch_add(&last_id, 1) + 1;
     buffer->size = size;
     return buffer;
 }
@@ -177,19 +230,38 @@ static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
     return ((struct metal_device *)buft->context)->max_buffer;
 }
 
-// Limits are checked before Metal is called, for a message that says what is wrong.
-static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
-                          ggml_backend_buffer_t *out_buffer) {
-    if (size > buft_max_size(buft))
+// Limits are checked before Metal is called, for a message that says what is wrong. What the system
+// recommends is the limit: beyond it Metal begins to move memory in and out with every command
+// buffer, or fails one.
+static enum ggml_host_status check_size(const struct metal_device *device, size_t size) {
+    const size_t used = metal_in_owner() ? mtl_allocated(device->handle) : 0;
+    if (size > device->max_buffer)
         return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: %zu bytes are more than a buffer has",
                           size);
+    if (used > device->memory || size > device->memory - used)
+        return metal_fail(GGML_HOST_OUT_OF_MEMORY,
+                          "metal: %zu bytes are more than is left of %zu, which the system "
+                          "recommends as the most",
+                          size, device->memory);
+    return GGML_HOST_OK;
+}
+
+// Private memory in whole units that it is filled and copied by.
+static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer) {
+    const struct metal_device *device = buft->context;
+    const mtl_word storage = device->unified ? MTL_STORAGE_SHARED : MTL_STORAGE_PRIVATE;
+    const size_t whole = (size + 15) / 16 * 16;
+    const enum ggml_host_status status = check_size(device, size);
+    if (status != GGML_HOST_OK) return status;
     struct metal_buffer *buffer = buffer_new(buft->context, size);
     if (!buffer) return GGML_HOST_FAILED;
     void *pool = mtl_api.pool_push();
-    const bool made = add_window(
-        buffer, mtl_new_buffer(buffer->context->device, size, MTL_STORAGE_SHARED), 0, size);
+    const bool made =
+        add_window(buffer, mtl_new_buffer(buffer->context->device, whole, storage), 0, whole);
     mtl_api.pool_pop(pool);
-    buffer->base = buffer->windows[0].address;
+    const struct metal_window *w = &buffer->windows[0];
+    buffer->base = w->contents ? (uintptr_t)w->contents : w->address;
     return buffer_finish(buffer, buft, made, out_buffer);
 }
 

@@ -9,8 +9,10 @@ struct metal_event {
     struct ggml_backend_event base;
     struct metal_context *context;
     mtl_id handle;
-    uint64_t value;  // of the last mark; 0: there is none
-    mtl_id commands; // that reach it
+    uint64_t value;                    // of the last mark; 0: there is none
+    mtl_id commands;                   // that reach it
+    const struct metal_stream *stream; // of the last mark
+    uint64_t downloads;                // that come before it, by the newest's number
 };
 
 static void event_free(ggml_backend_event_t handle) {
@@ -30,6 +32,7 @@ static int32_t event_synchronize(ggml_backend_event_t handle) {
     enum ggml_host_status status = metal_context_check(event->context);
     if (status != GGML_HOST_OK || !event->commands) return status;
     metal_commands_wait(event->context, event->commands, &failure);
+    metal_downloads_finish(event->context, event->stream, event->downloads);
     if (failure.status == GGML_HOST_OK) return GGML_HOST_OK;
     return metal_fail(failure.status, "metal: queued work failed: %s", failure.text);
 }
@@ -75,6 +78,8 @@ int32_t metal_event_record(ggml_backend_t backend, ggml_backend_event_t handle) 
         metal_stream_commit(stream, commands);
         mtl_release(event->commands);
         event->commands = commands;
+        event->stream = stream;
+        event->downloads = metal_download_last(stream->context);
     }
     mtl_api.pool_pop(pool);
     return commands ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;

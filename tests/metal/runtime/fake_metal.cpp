@@ -6,6 +6,7 @@
 // between two barriers are run last one first, so that whoever forgets a barrier gets poison.
 // FAKE_METAL_DEVICES: how many devices there are (1); FAKE_METAL_MEMORY: bytes of each (1 GiB);
 // FAKE_METAL_FAMILY: whether they are of Metal 3 (1); FAKE_METAL_WIDTH: lanes of a SIMD group (32);
+// FAKE_METAL_SYSTEM: macOS, of which 15 has residency sets (15).
 // FAKE_METAL_MAX_BUFFER: bytes of the largest buffer (as much as there is); FAKE_METAL_UNIFIED:
 // whether host and device share memory (1).
 #include "fake_metal.h"
@@ -68,6 +69,22 @@ API long fake_metal_live(void) {
 }
 API long fake_metal_faults(void) {
     return n_faults;
+}
+
+// By selector.
+static std::map<std::string, long> *calls = new std::map<std::string, long>();
+static long drop_after = -1;
+static bool dropped;
+
+API long fake_metal_calls(const char *name) {
+    HOLD return (*calls)[name];
+}
+API void fake_metal_drop_barrier(long n) {
+    HOLD drop_after = n;
+    dropped = false;
+}
+API bool fake_metal_dropped(void) {
+    HOLD return dropped;
 }
 
 static bool fails(const char *what) {
@@ -172,7 +189,10 @@ static std::set<std::string> *names = new std::set<std::string>();
 API selector sel_registerName(const char *name) {
     HOLD return names->insert(name).first->c_str();
 }
+// Classes that a system lacks are no objects.
 API object *objc_getClass(const char *name) {
+    if (strcmp(name, "MTLResidencySetDescriptor") == 0 && number("FAKE_METAL_SYSTEM", 15) < 15)
+        return nullptr;
     HOLD static std::map<std::string, klass *> *classes = new std::map<std::string, klass *>();
     klass *&found = (*classes)[name];
     if (!found) found = new klass(name);
@@ -197,6 +217,7 @@ static intptr_t nothing(object *, selector) {
 extern "C" __attribute__((visibility("hidden"))) method fake_metal_find(object *self,
                                                                         selector name) {
     HOLD if (!self) return (method)nothing;
+    ++(*calls)[name];
     if (self->references <= 0) {
         fault("%s is sent to a %s that is gone", name, self->kind);
         return (method)nothing;
@@ -253,7 +274,7 @@ static std::set<queue *> *queues = new std::set<queue *>();
 struct buffer : object {
     device *owner;
     size_t length, mapped;
-    bool borrowed = false;
+    bool borrowed = false, hidden = false; // hidden: private, the host doesn't see it
     char *contents = nullptr, *address = nullptr;
     std::vector<char> before; // what the device was shown last of borrowed memory
     buffer(device *d, size_t n)
@@ -296,6 +317,7 @@ struct queue : object {
     device *owner;
     std::deque<commands *> pending; // committed, with a reference
     bool running = false;
+    struct residency *resident = nullptr; // the context's, which lives as long
     explicit queue(device *d) : object("MTLCommandQueue"), owner(d) {
         queues->insert(this);
     }
@@ -507,6 +529,118 @@ static void dispatch(encoder *self, selector, size3 groups, size3 threads) {
     });
 }
 
+// --- copies --------------------------------------------------------------------------------------
+
+struct blit : object {
+    commands *owner;
+    bool ended = false;
+    explicit blit(commands *c) : object("MTLBlitCommandEncoder"), owner(c) {
+        retain(c);
+    }
+    void end() override {
+        if (!ended) fault("an encoder for copies is gone before it has ended");
+        release(owner);
+    }
+    // Work on bytes of a buffer, which lives until it is done.
+    bool takes(buffer *b, unsigned long offset, unsigned long size) {
+        if (ended) return fault("a copy after the encoder has ended"), false;
+        if (offset % 4 || size % 4 || size == 0)
+            return fault("a copy of %lu bytes at %lu: not by fours", size, offset), false;
+        if (offset > b->length || size > b->length - offset)
+            return fault("a copy beyond the end of a buffer"), false;
+        owner->keep(b);
+        owner->used.insert(b);
+        return true;
+    }
+};
+
+// The device's own side of memory.
+static void copy_bytes(blit *self, selector, buffer *from, unsigned long from_offset, buffer *to,
+                       unsigned long to_offset, unsigned long size) {
+    HOLD if (!self->takes(from, from_offset, size) || !self->takes(to, to_offset, size)) return;
+    if (from == to && from_offset < to_offset + size && to_offset < from_offset + size)
+        return fault("a copy to where it comes from");
+    self->owner->steps.push_back([=](std::string *) {
+        memcpy((to->borrowed ? to->contents : to->address) + to_offset,
+               (from->borrowed ? from->contents : from->address) + from_offset, size);
+        return true;
+    });
+}
+
+struct range {
+    unsigned long location, length;
+};
+static void fill_bytes(blit *self, selector, buffer *b, range where, unsigned char value) {
+    HOLD if (!self->takes(b, where.location, where.length)) return;
+    self->owner->steps.push_back([=](std::string *) {
+        memset((b->borrowed ? b->contents : b->address) + where.location, value, where.length);
+        return true;
+    });
+}
+
+static void add_copies() {
+    const char *kind = "MTLBlitCommandEncoder";
+    add(
+        "MTLCommandBuffer", "blitCommandEncoder", +[](commands *self, selector) -> object * {
+            HOLD if (fails("blitCommandEncoder")) return nullptr;
+            if (self->encoding || self->status) fault("a second encoder");
+            self->encoding = true;
+            return autorelease(new blit(self));
+        });
+    add(kind, "copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:", copy_bytes);
+    add(kind, "fillBuffer:range:value:", fill_bytes);
+    add(
+        kind, "endEncoding", +[](blit *self, selector) {
+            HOLD if (self->ended) fault("a second end");
+            self->ended = true;
+            self->owner->encoding = false;
+        });
+}
+
+// --- residency -----------------------------------------------------------------------------------
+
+struct residency : object {
+    std::set<buffer *> members;
+    bool changed = false;
+    residency() : object("MTLResidencySet") {
+    }
+    void end() override {
+        for (buffer *b : members)
+            release(b);
+    }
+};
+
+static void add_residency() {
+    const char *kind = "MTLResidencySet";
+    add(
+        "MTLDevice", "newResidencySetWithDescriptor:error:",
+        +[](device *, selector, object *descriptor, object **) -> object * {
+            HOLD if (!descriptor) fault("a residency set without a descriptor");
+            return fails("newResidencySet") ? nullptr : new residency();
+        });
+    add(
+        kind, "addAllocation:", +[](residency *self, selector, buffer *b) {
+            HOLD if (self->members.insert(b).second) retain(b);
+            self->changed = true;
+        });
+    add(
+        kind, "removeAllocation:", +[](residency *self, selector, buffer *b) {
+            HOLD if (self->members.erase(b) == 0) fault("a buffer leaves a set that it isn't in");
+            else release(b);
+            self->changed = true;
+        });
+    add(
+        kind, "commit", +[](residency *self, selector) { HOLD self->changed = false; });
+    add(
+        kind, "requestResidency", +[](residency *self, selector) {
+            HOLD if (self->changed) fault("residency before the set's changes are committed");
+        });
+    add(
+        "MTLCommandQueue", "addResidencySet:", +[](queue *self, selector, residency *set) {
+            HOLD self->resident = set;
+        });
+}
+
 static void wait_for(commands *self) {
     if (self->status == commands::NOT_ENQUEUED)
         return fault("a wait for a command buffer that isn't committed");
@@ -530,13 +664,22 @@ static object *new_pipeline(device *, selector, function *f, object **out_error)
 }
 
 static object *new_buffer(device *self, selector, unsigned long length, unsigned long how) {
-    HOLD if (how != 0) fault("options %lu for a buffer", how);
+    HOLD if (how != 0 && how != 32) fault("options %lu for a buffer", how);
     if (length == 0 || fails("newBufferWithLength")) return nullptr;
-    if (self->allocated + length > number("FAKE_METAL_MEMORY", (size_t)1 << 30)) return nullptr;
+    // As macOS, which goes on beyond what it recommends.
+    if (self->allocated + length > 4 * number("FAKE_METAL_MEMORY", (size_t)1 << 30)) return nullptr;
     buffer *b = new buffer(self, length);
+    b->hidden = how == 32;
     if (b->map()) return b;
     release(b);
     return nullptr;
+}
+
+static object *new_buffer_with_bytes(device *self, selector name, const void *bytes,
+                                     unsigned long length, unsigned long how) {
+    HOLD buffer *b = (buffer *)new_buffer(self, name, length, how);
+    if (b) memcpy(b->contents, bytes, length);
+    return b;
 }
 
 static object *new_buffer_no_copy(device *self, selector, char *memory, unsigned long length,
@@ -571,8 +714,10 @@ static void add_foundation() {
         });
     add(
         "class", "new", +[](klass *self, selector) -> object * {
-            HOLD if (self->name != "MTLCompileOptions") fault("new of %s", self->name.c_str());
-            return fails("new") ? nullptr : new options();
+            HOLD if (fails("new")) return nullptr;
+            if (self->name == "MTLResidencySetDescriptor") return new object("descriptor");
+            if (self->name != "MTLCompileOptions") fault("new of %s", self->name.c_str());
+            return new options();
         });
     add(
         "NSString", "UTF8String", +[](string *self, selector) { return self->text.c_str(); });
@@ -625,11 +770,13 @@ static void add_device() {
             HOLD return fails("newSharedEvent") ? nullptr : new event();
         });
     add("MTLDevice", "newBufferWithLength:options:", new_buffer);
+    add("MTLDevice", "newBufferWithBytes:length:options:", new_buffer_with_bytes);
     add("MTLDevice", "newBufferWithBytesNoCopy:length:options:deallocator:", new_buffer_no_copy);
     add("MTLDevice", "newLibraryWithSource:options:error:", new_library);
     add("MTLDevice", "newComputePipelineStateWithFunction:error:", new_pipeline);
     add(
-        "MTLBuffer", "contents", +[](buffer *self, selector) { return self->contents; });
+        "MTLBuffer", "contents",
+        +[](buffer *self, selector) { return self->hidden ? nullptr : self->contents; });
     add(
         "MTLBuffer", "gpuAddress",
         +[](buffer *self, selector) { return (uint64_t)(uintptr_t)self->address; });
@@ -679,6 +826,8 @@ static void add_commands() {
     add(
         "MTLCommandBuffer", "commit", +[](commands *self, selector) {
             HOLD if (self->encoding || self->status) fault("commit within an encoder, or twice");
+            if (self->owner->resident && self->owner->resident->changed)
+                fault("work while a residency set's changes are not committed");
             self->status = commands::COMMITTED;
             retain(self);
             self->owner->pending.push_back(self);
@@ -717,7 +866,11 @@ static void add_encoder() {
     add(
         kind, "memoryBarrierWithScope:", +[](encoder *self, selector, unsigned long scope) {
             HOLD if (scope != 1) fault("a barrier of scope %lu", scope);
-            if (is_open(self, "a barrier")) self->barrier();
+            if (!is_open(self, "a barrier")) return;
+            if (drop_after >= 0 && drop_after-- == 0)
+                dropped = true;
+            else
+                self->barrier();
         });
     add(
         kind, "endEncoding", +[](encoder *self, selector) {
@@ -733,6 +886,8 @@ __attribute__((constructor)) static void add_methods() {
     add_device();
     add_commands();
     add_encoder();
+    add_copies();
+    add_residency();
 }
 
 // --- devices -------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@
 #ifndef FAKE_METAL_H
 #define FAKE_METAL_H
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -21,6 +23,12 @@ const char *fake_metal_failed(void);
 long fake_metal_live(void);
 // Wrong things so far.
 long fake_metal_faults(void);
+// Messages with this selector so far.
+long fake_metal_calls(const char *selector);
+// The n-th of the following barriers is left out. Negative: none.
+void fake_metal_drop_barrier(long n);
+// Whether that has come.
+bool fake_metal_dropped(void);
 
 #ifdef __cplusplus
 }
