@@ -260,7 +260,7 @@ static void test_f15_extents_of_a_gradient_are_bounded(void **state) {
 // --- numbers that change while they are used
 // ------------------------------------------------------
 
-enum { ROWS = 8, FLIPPED = 256, FLIP_US = 400000 };
+enum { ROWS = 8, FLIPPED = 256, FLIP_US = 200000 };
 
 struct flipper {
     volatile int32_t *ids;
@@ -273,12 +273,13 @@ static void pass_time(int n) {
 }
 
 // As a process that shares the memory may do at any time: one index names nothing for a moment, so
-// that most looks at it find it sound and some don't, and all change.
+// that most looks at it find it sound and some don't, and all change. What it names lies right
+// behind the rows there are, or so far away that whoever goes there faults.
 static void *flip(void *argument) {
     struct flipper *flipper = argument;
     for (int i = 0; !atomic_load(&flipper->stop); ++i) {
         const int at = (i * 37) % FLIPPED;
-        flipper->ids[at] = ROWS + i % ROWS;
+        flipper->ids[at] = i % 2 ? ROWS + i % ROWS : INT32_MAX - i % ROWS;
         pass_time(100);
         flipper->ids[at] = i % ROWS;
         pass_time(900);
@@ -307,6 +308,28 @@ static struct ggml_tensor *experts(struct ggml_context *ctx, struct ggml_tensor 
     struct ggml_tensor *weights = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, N, 4, ROWS);
     struct ggml_tensor *x = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, N, 1, FLIPPED / 2);
     return ggml_mul_mat_id(ctx, weights, x, ggml_reshape_2d(ctx, ids, 2, FLIPPED / 2));
+}
+
+static struct ggml_tensor *biases(struct ggml_context *ctx, struct ggml_tensor *ids) {
+    struct ggml_tensor *x = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, N, 2, FLIPPED / 2);
+    struct ggml_tensor *bias = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, N, ROWS);
+    return ggml_add_id(ctx, x, bias, ggml_reshape_2d(ctx, ids, 2, FLIPPED / 2));
+}
+
+static struct ggml_tensor *rows_got_back(struct ggml_context *ctx, struct ggml_tensor *ids) {
+    return ggml_get_rows_back(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_F32, N, FLIPPED), ids,
+                              ggml_new_tensor_2d(ctx, GGML_TYPE_F32, N, ROWS));
+}
+
+// A sequence of one token per index.
+static struct ggml_tensor *states(struct ggml_context *ctx, struct ggml_tensor *ids) {
+    enum { D_STATE = 4, HEAD_DIM = 4 };
+    return ggml_ssm_scan(ctx, ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, HEAD_DIM, 1, ROWS),
+                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, HEAD_DIM, 1, 1, FLIPPED),
+                         ggml_new_tensor_3d(ctx, GGML_TYPE_F32, 1, 1, FLIPPED),
+                         ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 1, 1),
+                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, 1, 1, FLIPPED),
+                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, 1, 1, FLIPPED), ids, 1);
 }
 
 static void compute_flipped(struct ggml_tensor *(*make)(struct ggml_context *,
@@ -345,6 +368,9 @@ static void test_indices_that_change_stay_inside(void **state) {
     compute_flipped(rows_got);
     compute_flipped(rows_set);
     compute_flipped(experts);
+    compute_flipped(biases);
+    compute_flipped(rows_got_back);
+    compute_flipped(states);
 }
 
 int main(void) {

@@ -293,8 +293,8 @@ static void test_failing_group(void **state) {
     meta_run_end(&run);
 }
 
-// An extension that lacks what it says it has is as if it weren't there; a status that is none is
-// told as the plugin's.
+// An extension that lacks something is as if it weren't there, and so is one that makes no group; a
+// status that is none is told as the plugin's.
 static void test_a_hostile_communicator(void **state) {
     (void)state;
     struct meta_run run;
@@ -304,17 +304,19 @@ static void test_a_hostile_communicator(void **state) {
     float *expected = meta_run_result(&run);
     meta_run_end(&run);
     config.communicator = 1;
-    config.hostile_comm = 1;
-    configure();
-    meta_run_begin(&run, &host, &fault_plan, two_layers, NULL);
-    float *values = meta_run_result(&run);
-    assert_memory_equal(values, expected, ggml_nbytes(run.result));
-    free(values);
-    meta_run_end(&run);
+    for (int kind = HOSTILE_COMM_NO_NEW; kind < HOSTILE_COMM_COUNT; ++kind) {
+        config.hostile_comm = kind;
+        configure();
+        meta_run_begin(&run, &host, &fault_plan, two_layers, NULL);
+        float *values = meta_run_result(&run);
+        assert_memory_equal(values, expected, ggml_nbytes(run.result));
+        free(values);
+        meta_run_end(&run);
+    }
     config.hostile_comm = 0;
     configure();
     meta_run_begin(&run, &host, &fault_plan, two_layers, NULL);
-    config.hostile_comm = 2;
+    config.hostile_comm = HOSTILE_COMM_NO_STATUS;
     configure();
     ggml_backend_t stream = ggml_backend_dev_init(ggml_backend_get_device(run.stream), NULL);
     assert_non_null(stream);

@@ -225,14 +225,29 @@ static void test_capacity(void **state) {
     ggml_sched_profile_free(profile);
 }
 
+static void be_hostile(enum hostile_profile kind) {
+    struct virtual_config config = rig.config;
+    config.hostile_profile = kind;
+    assert_true(rig.host.configure(-1, &config));
+    ggml_backend_sched_reset(rig.sched);
+}
+
+// Of the devices, not of the CPU.
+static size_t count_slices(ggml_sched_profile_t profile, enum ggml_sched_slice_kind kind) {
+    size_t n = 0;
+    for (size_t i = 0; i < ggml_sched_profile_count(profile); ++i) {
+        const struct ggml_sched_slice *slice = ggml_sched_profile_get(profile, i);
+        n += slice->kind == kind && slice->stream != CPU;
+    }
+    return n;
+}
+
 // A stream that says each time that there is more is read up to what it may keep: before the graph,
 // and at the end.
 static void test_a_stream_that_never_ends(void **state) {
     enum { CAPACITY = 1000, AT_ONCE = 256 };
     (void)state;
-    struct virtual_config config = rig.config;
-    config.endless_profile = 1;
-    assert_true(rig.host.configure(-1, &config));
+    be_hostile(HOSTILE_PROFILE_ENDLESS);
     assert_true(ggml_backend_sched_alloc_graph(rig.sched, graph.graph));
     assert_int_equal(ggml_sched_profile_begin(rig.sched, CAPACITY), GGML_HOST_OK);
     compute(1);
@@ -241,7 +256,34 @@ static void test_a_stream_that_never_ends(void **state) {
     assert_true(ggml_sched_profile_lost(profile) > 0);
     assert_true(ggml_sched_profile_lost(profile) <= 2 * N_DEVICES * (CAPACITY + 2 * AT_ONCE));
     ggml_sched_profile_free(profile);
-    assert_true(rig.host.configure(-1, &rig.config));
+}
+
+// Of what can't be nothing is kept, and each slice of it is counted as lost, however many there are
+// said to be.
+static void test_slices_that_cannot_be(void **state) {
+    (void)state;
+    be_hostile(HOSTILE_PROFILE_LIES);
+    ggml_sched_profile_t profile = profile_of(1);
+    // Read before the graph, when nothing can be, and at the end.
+    assert_int_equal(count_slices(profile, GGML_SCHED_SLICE_NODE), N_DEVICES);
+    assert_int_equal(ggml_sched_profile_lost(profile), N_DEVICES * (2 * HOSTILE_SLICES - 1));
+    ggml_sched_profile_free(profile);
+}
+
+static void test_a_hostile_extension(void **state) {
+    (void)state;
+    be_hostile(HOSTILE_PROFILE_NO_STATUS);
+    assert_int_equal(ggml_sched_profile_begin(rig.sched, 0), GGML_HOST_BAD_PLUGIN);
+    assert_int_equal(ggml_last_status(), GGML_HOST_BAD_PLUGIN);
+    assert_non_null(strstr(ggml_last_error(), "12345"));
+    // A table that lacks something is none: the scheduler tells what it knows itself.
+    for (int kind = HOSTILE_PROFILE_NO_BEGIN; kind < HOSTILE_PROFILE_COUNT; ++kind) {
+        be_hostile((enum hostile_profile)kind);
+        ggml_sched_profile_t profile = profile_of(1);
+        assert_true(count_slices(profile, GGML_SCHED_SLICE_SPLIT) > 0);
+        assert_int_equal(count_slices(profile, GGML_SCHED_SLICE_NODE), 0);
+        ggml_sched_profile_free(profile);
+    }
 }
 
 static bool every_second(struct ggml_tensor *tensor, bool ask, void *user) {
@@ -338,6 +380,8 @@ int main(void) {
         TEST(test_written),
         TEST(test_capacity),
         TEST(test_a_stream_that_never_ends),
+        TEST(test_slices_that_cannot_be),
+        TEST(test_a_hostile_extension),
         TEST(test_pieces),
         TEST(test_misuse),
         TEST(test_no_memory),

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
+#include "device/check.h"
 #include "plugin/query/profile.h"
 #include "sched/sched.h"
 
@@ -307,7 +308,8 @@ void sched_profile_drop(const struct sched_setup *setup, struct sched_runs *runs
 
 // Has a stream record. The same stream at a second place records once; one that can't is no
 // failure.
-static int32_t begin_stream(struct ggml_backend_sched *sched, int b, uint64_t max_slices) {
+static enum ggml_host_status begin_stream(struct ggml_backend_sched *sched, int b,
+                                          uint64_t max_slices) {
     struct profile_stream *stream = &sched->runs.profile->streams[b];
     ggml_backend_t backend = sched->setup.streams[b].backend;
     const int first = sched_find_stream(sched, backend);
@@ -316,10 +318,13 @@ static int32_t begin_stream(struct ggml_backend_sched *sched, int b, uint64_t ma
         return GGML_HOST_OK;
     }
     const struct ggml_extension_profile *extension = plugin_profile(sched->setup.streams[b].device);
+    const unsigned long errors_before = ggml_fail_count();
     const int32_t status =
         extension ? extension->begin(backend, max_slices) : GGML_HOST_UNSUPPORTED;
     if (status == GGML_HOST_OK) stream->extension = extension;
-    return status == GGML_HOST_UNSUPPORTED ? GGML_HOST_OK : status;
+    if (status == GGML_HOST_UNSUPPORTED) return GGML_HOST_OK;
+    return device_check_status(status, errors_before, "ggml.profile",
+                               sched_stream_label(&sched->setup, b));
 }
 
 // Waits for what is queued first, which is not to be in the profile.
@@ -344,14 +349,14 @@ enum ggml_host_status ggml_sched_profile_begin(ggml_backend_sched_t sched, size_
     profile->begin_ns = sched_clock_ns();
     profile->capacity = max_slices ? MIN(max_slices, MOST_SLICES) : DEFAULT_SLICES;
     for (int b = 0; b < sched->setup.n_streams; ++b) {
-        const int32_t status = begin_stream(sched, b, profile->capacity);
+        const enum ggml_host_status status = begin_stream(sched, b, profile->capacity);
         if (status == GGML_HOST_OK) continue;
         // The message is kept, as stopping the streams before may fail too.
         char reason[256];
         snprintf(reason, sizeof(reason), "%s", ggml_last_error());
         sched_profile_drop(&sched->setup, &sched->runs);
-        return ggml_fail((enum ggml_host_status)status, "%s: %s: %s", __func__,
-                         sched_stream_label(&sched->setup, b), reason);
+        return ggml_fail(status, "%s: %s: %s", __func__, sched_stream_label(&sched->setup, b),
+                         reason);
     }
     return GGML_HOST_OK;
 }

@@ -200,4 +200,9 @@ void transfer_run(const struct transfer *transfer);
 
 extern const struct ggml_extension_comm comm_extension;
 
+// --- extensions that break their contract; NULL for 0 --------------------------------------------
+
+const struct ggml_extension_profile *hostile_profile(int64_t kind);
+const struct ggml_extension_comm *hostile_comm(int64_t kind);
+
 #endif

@@ -36,6 +36,6 @@ VIRTUAL_OPTION(lose_after, -1, "allocations, transfers and graphs before the dev
 VIRTUAL_OPTION(crash_after, -1, "graphs that are taken before one is a bad access to memory")
 VIRTUAL_OPTION(fixed_weights, 0, "memory whose use is that of weights can't be written to")
 VIRTUAL_OPTION(fail_late, 0, "failures of queued work show when it runs, not when it is queued")
-VIRTUAL_OPTION(endless_profile, 0, "of a stream's profile there is always more to read")
-VIRTUAL_OPTION(hostile_comm, 0, "1: an extension without entries; 2: sums with a status that is none")
+VIRTUAL_OPTION(hostile_profile, 0, "enum hostile_profile")
+VIRTUAL_OPTION(hostile_comm, 0, "enum hostile_comm")
 #undef VIRTUAL_OPTION

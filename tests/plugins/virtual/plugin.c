@@ -311,63 +311,14 @@ static const struct ggml_extension_device_figures figures_extension = {
     .figures = figures,
 };
 
-static int32_t profile_number(ggml_backend_t stream, uint64_t number) {
-    (void)stream;
-    (void)number;
-    return GGML_HOST_OK;
-}
-
-static int32_t profile_end(ggml_backend_t stream) {
-    (void)stream;
-    return GGML_HOST_OK;
-}
-
-static int32_t profile_read(ggml_backend_t stream, struct ggml_profile_slice *slices, uint64_t max,
-                            uint64_t *out_count, uint64_t *out_lost) {
-    (void)stream;
-    memset(slices, 0, max * sizeof(*slices));
-    for (uint64_t i = 0; i < max; ++i)
-        slices[i].tag = 1;
-    *out_count = max;
-    *out_lost = 1;
-    return GGML_HOST_OK;
-}
-
-static const struct ggml_extension_profile endless_profile = {
-    .size = (uint32_t)sizeof(endless_profile),
-    .revision = GGML_EXTENSION_PROFILE_REVISION,
-    .begin = profile_number,
-    .tag = profile_number,
-    .read = profile_read,
-    .end = profile_end,
-};
-
-static int32_t no_status(ggml_comm_group_t group, enum ggml_comm_reduction reduction,
-                         struct ggml_tensor *const *parts, const uint8_t *counts) {
-    (void)group;
-    (void)reduction;
-    (void)parts;
-    (void)counts;
-    return 12345;
-}
-
-static const struct ggml_extension_comm *hostile_comm(int64_t kind) {
-    static struct ggml_extension_comm empty, strange;
-    empty.size = (uint32_t)sizeof(empty);
-    empty.revision = GGML_EXTENSION_COMM_REVISION;
-    strange = comm_extension;
-    strange.all_reduce = no_status;
-    return kind == 1 ? &empty : &strange;
-}
-
 static const void *get_extension(const char *id, uint32_t min_revision) {
-    const bool is_endless = n_devices > 0 && device_config(&devices[0]).endless_profile;
-    if (strcmp(id, GGML_EXTENSION_PROFILE) == 0 && is_endless)
-        return min_revision <= endless_profile.revision ? &endless_profile : NULL;
+    const struct virtual_config config =
+        n_devices > 0 ? device_config(&devices[0]) : (struct virtual_config){0};
+    if (strcmp(id, GGML_EXTENSION_PROFILE) == 0) return hostile_profile(config.hostile_profile);
     if (strcmp(id, GGML_EXTENSION_DEVICE_FIGURES) == 0)
         return min_revision <= figures_extension.revision ? &figures_extension : NULL;
-    const int64_t comm_kind = n_devices > 0 ? device_config(&devices[0]).hostile_comm : 0;
-    if (strcmp(id, GGML_EXTENSION_COMM) == 0 && comm_kind != 0) return hostile_comm(comm_kind);
+    if (strcmp(id, GGML_EXTENSION_COMM) == 0 && config.hostile_comm != 0)
+        return hostile_comm(config.hostile_comm);
     if (strcmp(id, GGML_EXTENSION_COMM) == 0)
         return min_revision <= comm_extension.revision ? &comm_extension : NULL;
     return NULL;

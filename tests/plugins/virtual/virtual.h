@@ -21,6 +21,32 @@ struct virtual_config {
     void *user;
 };
 
+// How the extension "ggml.profile", which the devices don't have otherwise, breaks its contract.
+enum hostile_profile {
+    HOSTILE_PROFILE_ENDLESS = 1, // there is always more to read
+    HOSTILE_PROFILE_LIES,        // of HOSTILE_SLICES only the first can be, and more are counted
+    HOSTILE_PROFILE_NO_STATUS,   // it begins with a status that is none
+    HOSTILE_PROFILE_NO_BEGIN,    // and without the other entries, in turn
+    HOSTILE_PROFILE_NO_TAG,
+    HOSTILE_PROFILE_NO_READ,
+    HOSTILE_PROFILE_NO_END,
+    HOSTILE_PROFILE_SHORT, // a table that ends before its entries
+    HOSTILE_PROFILE_COUNT
+};
+enum { HOSTILE_SLICES = 8 };
+
+// The same for "ggml.comm".
+enum hostile_comm {
+    HOSTILE_COMM_NO_STATUS = 1, // sums with a status that is none
+    HOSTILE_COMM_NO_NEW,        // without this entry
+    HOSTILE_COMM_NO_FREE,
+    HOSTILE_COMM_NO_SUM,
+    HOSTILE_COMM_SHORT,     // a table that ends before its entries
+    HOSTILE_COMM_NO_GROUP,  // success without a group
+    HOSTILE_COMM_BAD_GROUP, // a status that is none, and a group at an address that faults
+    HOSTILE_COMM_COUNT
+};
+
 enum virtual_call {
 #define VIRTUAL_CALL(name, text) VIRTUAL_CALL_##name,
 #include "call_list.inl"
