@@ -77,6 +77,15 @@ def check_attacks(place):
         os.symlink(target, os.path.join(place.folder, name))
         made, text = place.run("ggml-plugin-new", "mine", name)
         check(f"a link is there already: {name}", not made and "is there already" in text, text)
+    # One that comes after the look: by a program that the tool runs then.
+    racer = os.path.join(place.folder, "racer")
+    os.mkdir(racer)
+    with open(os.path.join(racer, "dirname"), "w", encoding="utf-8") as stream:
+        stream.write(f"#!/bin/sh\nln -sfn {victim} {place.folder}/late\nexec {shutil.which('dirname')} \"$@\"\n")
+    os.chmod(os.path.join(racer, "dirname"), 0o755)
+    made, text = place.run("env", f"PATH={racer}:{place.env['PATH']}", "ggml-plugin-new", "mine", "late")
+    check("a link comes meanwhile", not made and "can't be made" in text and
+          os.path.islink(os.path.join(place.folder, "late")), text)
     check("nothing was written where links lead", not os.listdir(victim) and
           not os.path.lexists(os.path.join(place.folder, "nowhere")), os.listdir(place.folder))
     made, text = place.run("ggml-plugin-new", "mine", "file/below")
@@ -130,7 +139,7 @@ def main():
         check_project(place, "mine_too", "--c++")
         check_attacks(place)
         check_packages(place)
-        for wrong in ((), ("",), ("Mine",), ("--pascal", "mine"), ("a-b",), ("a", "b", "c"), ("\u00e9",), ("x" * 25,),
+        for wrong in ((), ("",), ("Mine",), ("--pascal", "other"), ("a-b",), ("a", "b", "c"), ("\u00e9",), ("x" * 25,),
                       ("a/b",), ("..",), ("a\nb",), ("$(touch pwned)",), ("a\\033[2Jb",), ("mine", "")):
             made, text = place.run("ggml-plugin-new", *wrong)
             check(f"wrong usage is told: {' '.join(wrong)!r}", not made and "--help" in text, text)
