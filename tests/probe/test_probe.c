@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #ifdef __linux__
+#include <sys/resource.h>
 #include <sys/xattr.h>
 #endif
 #include <unistd.h>
@@ -520,9 +521,11 @@ static int count_family(pid_t application, pid_t *session) {
     return count;
 }
 
+// Within 10 s, half of what the plugins give their processes, which end by themselves then.
 static bool family_becomes(pid_t application, pid_t *session, int count) {
     const struct timespec moment = {.tv_nsec = 10000000};
-    for (int i = 0; i < 3000; ++i, nanosleep(&moment, NULL))
+    for (const int64_t start = ggml_time_us(); ggml_time_us() - start < 10000000;
+         nanosleep(&moment, NULL))
         if (count_family(application, session) == count) return true;
     return false;
 }
@@ -546,6 +549,72 @@ static void test_f21_nothing_outlives_a_killed_application(void **state) {
         assert_int_equal(waitpid(application, NULL, 0), application);
         assert_true(family_becomes(application, &session, 0));
     }
+}
+
+// A helper as `request` asks for it; answer[1] is its end.
+static long spawn_helper(const struct probe_request *request, const int answer[2]) {
+    const char *const arguments[] = {"ggml-probe", "/nonexistent/ggml-none.so", NULL};
+    unsigned char bytes[PROBE_REQUEST_SIZE];
+    int question[2];
+    long pid = -1;
+    probe_request_write(request, bytes);
+    if (pipe(question) != 0 || write(question[1], bytes, sizeof(bytes)) != sizeof(bytes)) return -1;
+    const struct probe_descriptor given[] = {
+        {question[0], 0}, {-1, 1}, {-1, 2}, {answer[1], PROBE_ANSWER_FD}};
+    const int error = probe_process_spawn(HELPER, arguments, given, 4, &pid);
+    close(question[0]);
+    close(question[1]);
+    return error == 0 ? pid : -1;
+}
+
+// Whether the process limited itself, which it does once it will end with its parent.
+static bool limits_itself(pid_t process) {
+    const struct timespec moment = {.tv_nsec = 10000000};
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    for (int i = 0; i < 3000 && limit.rlim_max != 256 << 20; ++i, nanosleep(&moment, NULL))
+        prlimit(process, RLIMIT_FSIZE, NULL, &limit);
+    return limit.rlim_max == 256 << 20;
+}
+
+// F21: the same before the helper watches for the application's end. Its first words wait for room,
+// which nobody makes; the end that is read from stays open, as where the application has forked.
+static void test_f21_nor_a_helper_that_has_just_begun(void **state) {
+    (void)state;
+    int answer[2];
+    char page[4096] = "";
+    pid_t session = 0;
+    assert_int_equal(pipe2(answer, O_CLOEXEC), 0);
+    assert_int_equal(fcntl(answer[1], F_SETPIPE_SZ, sizeof(page)), sizeof(page));
+    assert_int_equal(write(answer[1], page, sizeof(page)), sizeof(page));
+    const pid_t application = fork();
+    if (application == 0) {
+        const struct probe_request request = {.parent = (uint32_t)getpid()};
+        if (spawn_helper(&request, answer) < 0) _exit(1);
+        pause();
+    }
+    assert_true(family_becomes(application, &session, 1));
+    assert_true(limits_itself(session));
+    kill(application, SIGKILL);
+    assert_int_equal(waitpid(application, NULL, 0), application);
+    assert_true(family_becomes(application, &session, 0));
+    close(answer[0]);
+    close(answer[1]);
+}
+
+// F21: and one whose application ended before it asked to end with it says and does nothing.
+static void test_f21_nor_one_that_came_too_late(void **state) {
+    (void)state;
+    const struct probe_request request = {.parent = (uint32_t)getppid()}; // not its parent
+    int answer[2], status = 0;
+    char byte;
+    assert_int_equal(pipe2(answer, O_CLOEXEC), 0);
+    const long helper = spawn_helper(&request, answer);
+    close(answer[1]);
+    assert_int_equal(waitpid((pid_t)helper, &status, 0), helper);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), PROBE_EXIT_NO_ANSWER);
+    assert_int_equal(read(answer[0], &byte, 1), 0);
+    close(answer[0]);
 }
 
 // A control group that says it is ours, as systemd's Delegate= makes one. False where none can be
@@ -769,6 +838,8 @@ int main(void) {
         WITH_DIR(test_f22_no_stranger_is_killed),
 #ifdef __linux__
         WITH_DIR(test_f21_nothing_outlives_a_killed_application),
+        cmocka_unit_test(test_f21_nor_a_helper_that_has_just_begun),
+        cmocka_unit_test(test_f21_nor_one_that_came_too_late),
         WITH_DIR(test_f21_a_control_group_holds_what_left_its_session),
 #endif
         WITH_DIR(test_threads_probe_at_once),

@@ -120,14 +120,13 @@ static void be_expendable(const struct probe_request *request) {
 #endif
 }
 
-// Starts the thread that ends the whole group with the parent. The parent-death signal becomes
-// SIGCONT, which lets that thread run even if the plugin has stopped the process.
+// Starts the thread that ends the whole group with the parent; without it no plugin is started. The
+// parent-death signal becomes SIGCONT, which lets that thread run even if the plugin has stopped
+// the process.
 static void watch_parent(const struct probe_request *request) {
-    const bool watched = probe_watch_parent((long)request->parent);
+    if (!probe_watch_parent((long)request->parent)) _exit(PROBE_EXIT_NO_ANSWER);
 #ifdef __linux__
-    if (watched) prctl(PR_SET_PDEATHSIG, SIGCONT);
-#else
-    (void)watched;
+    prctl(PR_SET_PDEATHSIG, SIGCONT);
 #endif
 }
 
