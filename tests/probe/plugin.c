@@ -47,6 +47,8 @@ enum habit {
     DRIVER,
     FAMILY,
     FAMILY_SESSION,
+    FLOOD_LATER, // when a stream is opened, which no probe does
+    HANG_LATER,
 };
 
 static struct ggml_backend_device device;
@@ -267,6 +269,10 @@ static int32_t device_init(ggml_backend_dev_t dev, const char *params, ggml_back
     (void)dev;
     (void)params;
     (void)out_stream;
+    if (HABIT == FLOOD_LATER)
+        for (int i = 0; i < 32; ++i)
+            flood();
+    if (HABIT == HANG_LATER) hang();
     return GGML_HOST_UNSUPPORTED;
 }
 

@@ -503,6 +503,71 @@ def check_self_tests():
           load(done)["devices"][-1]["self_test"][0]["verdict"] == "passed", done)
 
 
+def children_of(process):
+    """Processes whose parent it is, from /proc."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as stream:
+                fields = stream.read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[1]) == process and fields[0] not in "ZX":
+            found.append(int(name))
+    return found
+
+
+def wait_for(condition):
+    for _ in range(1000):
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def runs(process):
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as stream:
+            return stream.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def check_children():
+    """Plugins that misbehave only once their device is asked or used, in the process that does it."""
+    tests = self_test("tests/probe/ggml-flood_later.so")[1]
+    check("what a plugin writes into its process's descriptors is no result", tests and tests[0]["verdict"] == "failed" and
+          "not its own" in tests[0]["message"] and [t["verdict"] for t in tests[1:]] == 4 * ["not_run"], tests)
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(PROBE_PLUGINS, "ggml-grandchild_session.so"), folder)
+        before = time.monotonic()
+        with open(os.path.join(folder, "page"), "w+", encoding="utf-8") as page:  # a pipe's end would be left open too
+            code = subprocess.run([PROGRAM, "PROBED0", "--plugin-path", folder], stdin=subprocess.DEVNULL, stdout=page,
+                                  stderr=subprocess.STDOUT, timeout=60, check=False).returncode
+            page.seek(0)
+            text = page.read()
+        check("nobody waits for what a plugin leaves", code == 0 and re.search(r"operations +0 of", text) and
+              time.monotonic() - before < 15, (time.monotonic() - before, text))
+    if not os.path.isdir("/proc/self"):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(PROBE_PLUGINS, "ggml-hang_later.so"), folder)
+        with subprocess.Popen([PROGRAM, "--test", "--no-cache", "--plugin-path", folder], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as program:
+            def is_asked():
+                for child in children_of(program.pid):
+                    with open(f"/proc/{child}/cmdline", encoding="utf-8", errors="replace") as stream:
+                        if "--child-for" in stream.read():
+                            return [child]
+                return []
+            wait_for(is_asked)
+            child = is_asked()
+            time.sleep(0.3)
+            program.kill()
+            program.wait()
+            check("a device's process ends with a program that is killed", child and wait_for(lambda: not runs(child[0])), child)
+
+
 def check_sandbox():
     """A plugin that writes into the user's home when it starts."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
@@ -604,6 +669,7 @@ def main():
     check_refusals()
     if PROBE_PLUGINS:
         check_probing()
+        check_children()
         check_sandbox()
         if VULKAN:
             check_sandboxed_driver()

@@ -10,17 +10,16 @@ int device_child_main(int argc, char **argv) {
     return 4;
 }
 
-bool device_child_start(const struct device_entry *device, enum child_job job,
-                        struct device_child *out_child) {
+bool device_child_run(const struct device_entry *device, enum child_job job,
+                      struct device_child *out_child) {
     (void)device;
     (void)job;
     (void)out_child;
     return false;
 }
 
-void device_child_end(struct device_child *child, char *out_text, size_t size) {
+void device_child_free(struct device_child *child) {
     (void)child;
-    snprintf(out_text, size, "no process was started");
 }
 
 bool selftest_run_apart(const struct device_entry *device,

@@ -119,9 +119,10 @@ static void print_rows(const struct page *page, struct row *rows, size_t n) {
 static size_t ask_child(const struct device_entry *device, struct row *rows, char *how,
                         size_t how_size) {
     struct device_child child;
-    if (!device_child_start(device, CHILD_TELLS, &child)) return 0;
-    const size_t n = read_rows(child.from, rows);
-    device_child_end(&child, how, how_size);
+    if (!device_child_run(device, CHILD_TELLS, &child)) return 0;
+    const size_t n = read_rows(child.told, rows);
+    snprintf(how, how_size, "%s", child.how);
+    device_child_free(&child);
     return n;
 }
 

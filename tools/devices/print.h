@@ -3,6 +3,7 @@
 #ifndef DEVICES_PRINT_H
 #define DEVICES_PRINT_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "inventory.h"
@@ -42,16 +43,17 @@ bool selftest_run_apart(const struct device_entry *device,
 // This program once more, with one device, so that what a device does to it is a line in the list.
 enum child_job { CHILD_TESTS, CHILD_TELLS };
 struct device_child {
-    long process;
-    FILE *from; // what it writes
+    FILE *told;    // what it wrote, and what whoever had its descriptors did
+    uint64_t key;  // that its results have
+    char how[256]; // it ended, "" for well
 };
 // Whether there can be one on this system.
 extern const bool has_device_children;
-// Starts one, which loads the device's plugin. False if there can be none.
-bool device_child_start(const struct device_entry *device, enum child_job job,
-                        struct device_child *out_child);
-// Closes `from`, waits, and writes how it ended, "" for well. Blocks, at most two minutes.
-void device_child_end(struct device_child *child, char *out_text, size_t size);
+// Runs one, which loads the device's plugin, to its end and that of what it left in its session.
+// False if there can be none. Blocks, at most two minutes.
+bool device_child_run(const struct device_entry *device, enum child_job job,
+                      struct device_child *out_child);
+void device_child_free(struct device_child *child);
 // main() of that process.
 int device_child_main(int argc, char **argv);
 
