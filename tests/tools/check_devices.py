@@ -503,18 +503,27 @@ def check_self_tests():
           load(done)["devices"][-1]["self_test"][0]["verdict"] == "passed", done)
 
 
+def of_process(process, what):
+    """A file of /proc about it, "" once it is gone."""
+    try:
+        with open(f"/proc/{process}/{what}", encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except OSError:
+        return ""
+
+
+def state_and_parent(process):
+    fields = of_process(process, "stat").rpartition(")")[2].split()
+    return (fields[0], int(fields[1])) if fields else ("X", 0)
+
+
+def runs(process):
+    return state_and_parent(process)[0] not in "ZX"
+
+
 def children_of(process):
-    """Processes whose parent it is, from /proc."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as stream:
-                fields = stream.read().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[1]) == process and fields[0] not in "ZX":
-            found.append(int(name))
-    return found
+    return [int(name) for name in filter(str.isdigit, os.listdir("/proc"))
+            if state_and_parent(name)[1] == process and runs(name)]
 
 
 def wait_for(condition):
@@ -523,14 +532,6 @@ def wait_for(condition):
             return True
         time.sleep(0.02)
     return False
-
-
-def runs(process):
-    try:
-        with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as stream:
-            return stream.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def check_children():
@@ -555,11 +556,7 @@ def check_children():
         with subprocess.Popen([PROGRAM, "--test", "--no-cache", "--plugin-path", folder], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as program:
             def is_asked():
-                for child in children_of(program.pid):
-                    with open(f"/proc/{child}/cmdline", encoding="utf-8", errors="replace") as stream:
-                        if "--child-for" in stream.read():
-                            return [child]
-                return []
+                return [child for child in children_of(program.pid) if "--child-for" in of_process(child, "cmdline")]
             wait_for(is_asked)
             child = is_asked()
             time.sleep(0.3)
