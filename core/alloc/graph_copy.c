@@ -2,11 +2,10 @@
 // A graph and everything it reaches, duplicated on another device.
 #include <string.h>
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "device/check.h"
 #include "ggml-impl.h"
-
-enum { FIRST_CAPACITY = 256 };
 
 // Every tensor that the graph reaches, and its copy.
 struct copier {
@@ -25,18 +24,16 @@ static bool out_of_memory(void) {
 
 // Doubles the room for tensors and enters them anew. O(tensors), O(1) per tensor in all.
 static bool copier_grow(struct copier *copier) {
-    const size_t capacity = copier->capacity ? 2 * copier->capacity : FIRST_CAPACITY;
-    struct ggml_tensor **sources =
-        ggml_mem_realloc(copier->sources, capacity * sizeof(copier->sources[0]));
-    if (!sources) return out_of_memory();
-    copier->sources = sources;
-    struct ggml_hash_set known = ggml_hash_set_new(2 * capacity);
+    if (!array_extend(&copier->sources, &copier->capacity, copier->n_sources, 1,
+                      sizeof(copier->sources[0]))) {
+        return out_of_memory();
+    }
+    struct ggml_hash_set known = ggml_hash_set_new(2 * copier->capacity);
     if (known.size == 0) return out_of_memory();
     for (size_t i = 0; i < copier->n_sources; ++i)
-        ggml_hash_insert(&known, sources[i]);
+        ggml_hash_insert(&known, copier->sources[i]);
     ggml_hash_set_free(&copier->known);
     copier->known = known;
-    copier->capacity = capacity;
     return true;
 }
 

@@ -13,6 +13,11 @@
 // error was set: the array is then as it was. [any-thread]
 bool array_grow_slow(void *array, int32_t *capacity, int64_t needed, size_t element);
 
+// The same where sizes are counted by size_t, as those of texts and messages are: room for `more`
+// elements behind n. false when memory runs out, without a message: what is written differs.
+// [any-thread]
+bool array_extend(void *array, size_t *capacity, size_t n, size_t more, size_t element);
+
 // Inline, as loops that append ask for every element and hardly ever grow.
 static inline bool array_grow(void *array, int32_t *capacity, int64_t needed, size_t element) {
     return needed <= *capacity || array_grow_slow(array, capacity, needed, element);

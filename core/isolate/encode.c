@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "device/check.h"
 
@@ -102,27 +103,27 @@ static void known_free(struct known_graph *known) {
     *known = (struct known_graph){0};
 }
 
-// Doubles the list and rebuilds the set, so that adding n tensors costs O(n) in all.
-static bool collector_grow(struct collector *collector) {
+// Makes room for `more` tensors and rebuilds the set. The list at least doubles, so that adding n
+// tensors costs O(n) in all.
+static bool collector_grow(struct collector *collector, size_t more) {
     struct known_graph *known = collector->known;
-    const size_t capacity = 2 * collector->capacity;
-    const struct ggml_tensor **tensors =
-        ggml_mem_realloc(known->tensors, capacity * sizeof(*tensors));
-    if (!tensors) return out_of_memory();
-    known->tensors = tensors;
-    struct ggml_hash_set set = ggml_hash_set_new(2 * capacity);
+    if (!array_extend(&known->tensors, &collector->capacity, known->n_tensors, more,
+                      sizeof(known->tensors[0]))) {
+        return out_of_memory();
+    }
+    struct ggml_hash_set set = ggml_hash_set_new(2 * collector->capacity);
     int32_t *index = set.size > 0 ? ggml_mem_alloc(set.size * sizeof(*index)) : NULL;
     if (!index) {
         ggml_hash_set_free(&set);
         return out_of_memory();
     }
     for (size_t i = 0; i < known->n_tensors; ++i)
-        index[ggml_hash_insert(&set, (struct ggml_tensor *)(uintptr_t)tensors[i])] = (int32_t)i;
+        index[ggml_hash_insert(&set, (struct ggml_tensor *)(uintptr_t)known->tensors[i])] =
+            (int32_t)i;
     ggml_hash_set_free(&collector->set);
     ggml_mem_free(collector->index);
     collector->set = set;
     collector->index = index;
-    collector->capacity = capacity;
     return true;
 }
 
@@ -131,7 +132,7 @@ static bool collector_add(struct collector *collector, const struct ggml_tensor 
     struct ggml_tensor *key = (struct ggml_tensor *)(uintptr_t)tensor;
     if (!tensor || ggml_hash_contains(&collector->set, key)) return true;
     struct known_graph *known = collector->known;
-    if (known->n_tensors == collector->capacity && !collector_grow(collector)) return false;
+    if (known->n_tensors == collector->capacity && !collector_grow(collector, 1)) return false;
     collector->index[ggml_hash_insert(&collector->set, key)] = (int32_t)known->n_tensors;
     known->tensors[known->n_tensors++] = tensor;
     return true;
@@ -141,8 +142,7 @@ static bool collector_add(struct collector *collector, const struct ggml_tensor 
 // computed from may be on other devices.
 static bool collect(struct collector *collector, const struct ggml_graph *graph) {
     struct known_graph *known = collector->known;
-    collector->capacity = MAX((size_t)graph->n_nodes, 32);
-    if (!collector_grow(collector)) return false;
+    if (!collector_grow(collector, 2 * (size_t)MAX(graph->n_nodes, 32))) return false;
     for (int i = 0; i < graph->n_nodes; ++i) {
         if (!collector_add(collector, graph->nodes[i])) return false;
     }

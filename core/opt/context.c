@@ -12,7 +12,7 @@ enum { ADAMW_PARAMS = 7, SGD_PARAMS = 2 };
 // What is wrong with the parameters, or NULL.
 static const char *complaint_about(const struct ggml_opt_params *params) {
     if (!params->backend_sched) return "there is no scheduler";
-    if (!params->get_opt_pars) return "there is no function that answers the parameters";
+    if (!params->get_opt_pars) return "there is no function that returns the parameters";
     if (params->opt_period < 1) return "the period must be at least 1";
     if (params->optimizer >= GGML_OPT_OPTIMIZER_TYPE_COUNT) return "there is no such optimiser";
     if (params->loss_type > GGML_OPT_LOSS_TYPE_MEAN_SQUARED_ERROR) return "there is no such loss";

@@ -51,9 +51,11 @@ struct ggml_opt_context {
 // Sums over evaluations, from which the public functions derive means and their uncertainties.
 struct ggml_opt_result {
     float *losses; // one per evaluation
-    int64_t n_losses, max_losses;
+    int64_t n_losses;
+    size_t max_losses;
     int32_t *pred; // one per point
-    int64_t n_pred, max_pred;
+    int64_t n_pred;
+    size_t max_pred;
     int64_t n_data;
     int64_t n_correct; // -1: not known
     int32_t period;    // of the context

@@ -2,6 +2,7 @@
 // What evaluations came to: losses, predictions, accuracy.
 #include <math.h>
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-impl.h"
@@ -36,23 +37,13 @@ void ggml_opt_result_reset(ggml_opt_result_t result) {
 
 // --- adding --------------------------------------------------------------------------------------
 
-// Makes room for `more` elements behind n. Doubles, so that adding one at a time is O(1) amortised.
-static bool reserve(void **array, int64_t *max, int64_t n, int64_t more, size_t size) {
-    if (more <= *max - n) return true;
-    const int64_t wanted = MAX(2 * *max, n + more);
-    void *grown = ggml_mem_realloc(*array, (size_t)wanted * size);
-    if (!grown) return false;
-    *array = grown;
-    *max = wanted;
-    return true;
-}
-
 // Predictions and losses are read from the device at once: the next evaluation overwrites them.
 static bool add_pred(struct ggml_opt_result *result, const struct ggml_tensor *pred) {
     const int64_t n = ggml_nelements(pred);
-    void *array = result->pred;
-    if (!reserve(&array, &result->max_pred, result->n_pred, n, sizeof(int32_t))) return false;
-    result->pred = array;
+    if (!array_extend(&result->pred, &result->max_pred, (size_t)result->n_pred, (size_t)n,
+                      sizeof(result->pred[0]))) {
+        return false;
+    }
     ggml_backend_tensor_get(pred, result->pred + result->n_pred, 0, ggml_nbytes(pred));
     result->n_pred += n;
     return true;
@@ -60,9 +51,10 @@ static bool add_pred(struct ggml_opt_result *result, const struct ggml_tensor *p
 
 // One number per batch; the array grows as needed.
 static bool add_loss(struct ggml_opt_result *result, const struct ggml_tensor *loss) {
-    void *array = result->losses;
-    if (!reserve(&array, &result->max_losses, result->n_losses, 1, sizeof(float))) return false;
-    result->losses = array;
+    if (!array_extend(&result->losses, &result->max_losses, (size_t)result->n_losses, 1,
+                      sizeof(result->losses[0]))) {
+        return false;
+    }
     ggml_backend_tensor_get(loss, &result->losses[result->n_losses++], 0, sizeof(float));
     return true;
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/env.h"
 #include "base/mem.h"
 #include "base/status.h"
@@ -45,6 +46,27 @@ static void test_log_callback_gets_long_messages(void **state) {
     GGML_LOG_INFO("%s!", text);
     ggml_log_set(NULL, NULL);
     assert_int_equal(strlen(seen), sizeof(text));
+}
+
+// Elements stay, room for one more at least doubles, and what has no address is refused.
+static void test_arrays_extend_by_doubling(void **state) {
+    (void)state;
+    uint64_t *values = NULL;
+    size_t capacity = 0, n_moves = 0;
+    for (size_t n = 0; n < 10000; ++n) {
+        const size_t before = capacity;
+        assert_true(array_extend(&values, &capacity, n, 1, sizeof(values[0])));
+        assert_true(capacity > n && (capacity == before || capacity >= 2 * before));
+        n_moves += capacity != before;
+        values[n] = n;
+    }
+    assert_true(n_moves < 15);
+    uint64_t *const kept = values;
+    const size_t room = capacity;
+    assert_false(array_extend(&values, &capacity, 10000, SIZE_MAX, sizeof(values[0])));
+    assert_false(array_extend(&values, &capacity, 10000, SIZE_MAX / 16, sizeof(values[0])));
+    assert_true(values == kept && capacity == room && values[9999] == 9999);
+    ggml_mem_free(values);
 }
 
 static bool never(void *context) {
@@ -110,6 +132,7 @@ int main(void) {
         cmocka_unit_test(test_f17_messages_command_no_terminal),
         cmocka_unit_test(test_last_error_keeps_the_failing_call),
         cmocka_unit_test(test_log_callback_gets_long_messages),
+        cmocka_unit_test(test_arrays_extend_by_doubling),
         cmocka_unit_test(test_arena_survives_failing_allocations),
         cmocka_unit_test(test_fp16_round_trips_every_value),
         cmocka_unit_test(test_fp16_rounds_to_nearest_even),

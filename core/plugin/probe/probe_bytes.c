@@ -5,27 +5,13 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/mem.h"
 
-// Room for `size` more bytes, by doubling.
-static bool reserve(struct probe_writer *writer, size_t size) {
-    enum { FIRST_CAPACITY = 256 };
-    if (writer->failed) return false;
-    if (size <= writer->capacity - writer->size) return true;
-    size_t capacity = writer->capacity ? writer->capacity : FIRST_CAPACITY;
-    while (capacity - writer->size < size && capacity <= SIZE_MAX / 2)
-        capacity *= 2;
-    unsigned char *data = NULL;
-    if (capacity - writer->size >= size) data = ggml_mem_realloc(writer->data, capacity);
-    writer->failed = !data;
-    if (!data) return false;
-    writer->data = data;
-    writer->capacity = capacity;
-    return true;
-}
-
 void probe_put_bytes(struct probe_writer *writer, const void *bytes, size_t size) {
-    if (size == 0 || !reserve(writer, size)) return;
+    if (size == 0 || writer->failed) return;
+    writer->failed = !array_extend(&writer->data, &writer->capacity, writer->size, size, 1);
+    if (writer->failed) return;
     memcpy(writer->data + writer->size, bytes, size);
     writer->size += size;
 }

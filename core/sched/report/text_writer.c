@@ -6,22 +6,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/text.h"
 
-// Room for `more` bytes and the end. Doubling makes n bytes cost O(n). false from the first failure
-// on, so that callers may go on without asking.
+// Room for `more` bytes and the end. false from the first failure on, so that callers may go on
+// without asking.
 static bool make_room(struct text_writer *writer, size_t more) {
-    if (writer->failed) return false;
-    if (writer->length + more + 1 <= writer->capacity) return true;
-    const size_t capacity = 2 * (writer->length + more + 256);
-    char *text = ggml_mem_realloc(writer->text, capacity);
-    writer->failed = !text;
-    if (!text) return false;
-    writer->text = text;
-    writer->capacity = capacity;
-    return true;
+    writer->failed = writer->failed ||
+                     !array_extend(&writer->text, &writer->capacity, writer->length, more + 1, 1);
+    return !writer->failed;
 }
 
 // Formats twice, first for the length: no text is cut off.
