@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "base/thread_guard.h"
 #include "plugin/registry/live.h"
-#include "sched/report/profile.h"
+#include "sched/record/record.h"
 #include "sched/sched.h"
 
 // Applications free streams in any order. A scheduler over one that is gone can only be freed:

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "device/stream.h"
-#include "sched/report/profile.h"
+#include "sched/record/record.h"
 #include "sched/run.h"
 
 // One run.

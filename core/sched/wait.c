@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Waits of the calling thread for streams and frames.
-#include "sched/report/profile.h"
+#include "sched/record/record.h"
 #include "sched/run.h"
 
 // Nothing to do for a stream that was given no work since it was waited for last.
