@@ -161,10 +161,12 @@ static inline void ggml_port_buffer_free(ggml_backend_buffer_t buffer) {
     free(buffer);
 }
 
+// A buffer's address never changes, so that the backend need not be entered.
 static inline void *ggml_port_buffer_base(ggml_backend_buffer_t buffer) {
     return buffer->iface.get_base ? buffer->iface.get_base(buffer) : NULL;
 }
 
+// Backends of that time return nothing here: the only failure that can be seen is a missing stream.
 static inline int32_t ggml_port_buffer_init_tensor(ggml_backend_buffer_t buffer,
                                                    struct ggml_tensor *tensor) {
     struct ggml_port_device *own = ggml_port_of_buft(buffer->buft);
@@ -246,6 +248,7 @@ static inline const struct ggml_buffer_table *ggml_port_buffer_table(void) {
 
 // --- the kind of memory
 
+// Valid as long as the device. [any-thread]
 static inline const char *ggml_port_buft_name(ggml_backend_buffer_type_t buft) {
     return ggml_port_of_buft(buft)->name;
 }
@@ -305,6 +308,7 @@ static inline const struct ggml_buffer_type_table *ggml_port_buft_table(void) {
 
 // --- streams
 
+// Valid as long as the device. [any-thread]
 static inline const char *ggml_port_stream_name(ggml_backend_t stream) {
     return ggml_port_of(stream->device)->name;
 }
@@ -319,6 +323,7 @@ static inline int32_t ggml_port_stream_synchronize(ggml_backend_t stream) {
     return GGML_HOST_OK;
 }
 
+// Waits first: a stream of the host's may end while the backend, which stays, still works for it.
 static inline void ggml_port_stream_free(ggml_backend_t stream) {
     ggml_port_stream_synchronize(stream);
     free(stream);
@@ -353,6 +358,7 @@ static inline int32_t ggml_port_stream_compute(ggml_backend_t stream,
 
 // --- device and backend
 
+// Entries of the device. Texts are the plugin's and valid as long as it is loaded. [any-thread]
 static inline const char *ggml_port_device_name(ggml_backend_dev_t device) {
     return ggml_port_of(device)->name;
 }
@@ -361,16 +367,18 @@ static inline const char *ggml_port_device_description(ggml_backend_dev_t device
     return ggml_port_of(device)->description;
 }
 
+// 0 of 0 bytes, which means unknown: no entry of that time tells.
 static inline void ggml_port_device_memory(ggml_backend_dev_t device, size_t *out_free,
                                            size_t *out_total) {
     (void)device;
-    *out_free = *out_total = 0; // nothing tells
+    *out_free = *out_total = 0;
 }
 
 static inline enum ggml_backend_dev_type ggml_port_device_type(ggml_backend_dev_t device) {
     return ggml_port_of(device)->type;
 }
 
+// Capabilities stay false: nothing is asynchronous, and there are no events.
 static inline void ggml_port_device_props(ggml_backend_dev_t device,
                                           struct ggml_backend_dev_props *props) {
     props->name = ggml_port_of(device)->name;
@@ -378,6 +386,8 @@ static inline void ggml_port_device_props(ggml_backend_dev_t device,
     props->type = ggml_port_of(device)->type;
 }
 
+// A stream of the host's, which the caller frees by its table. FAILED where the backend makes no
+// stream, OUT_OF_MEMORY for the host's; parameters are ignored. [any-thread]
 static inline int32_t ggml_port_device_init(ggml_backend_dev_t device, const char *params,
                                             ggml_backend_t *out_stream) {
     struct ggml_port_device *own = ggml_port_of(device);
@@ -410,11 +420,13 @@ static inline bool ggml_port_device_supports_op(ggml_backend_dev_t device,
     return supported;
 }
 
+// Its own kind alone: buffers of other plugins are copied through the host.
 static inline bool ggml_port_device_supports_buft(ggml_backend_dev_t device,
                                                   ggml_backend_buffer_type_t buft) {
     return buft == &ggml_port_of(device)->buft;
 }
 
+// The table of every device that this header makes; filled in at each call with the same values.
 static inline const struct ggml_device_table *ggml_port_device_table(void) {
     static struct ggml_device_table table;
     table.size = (uint32_t)sizeof(table);
@@ -430,6 +442,7 @@ static inline const struct ggml_device_table *ggml_port_device_table(void) {
     return &table;
 }
 
+// Entries of the backend, which has one device. [any-thread]
 static inline const char *ggml_port_reg_name(ggml_backend_reg_t reg) {
     return ((const struct ggml_port_device *)reg->context)->name;
 }

@@ -92,7 +92,8 @@ static bool place(struct greedy *plan, struct memory_block *block) {
     return true;
 }
 
-// From now on the block is met: raises the latest end on the way to the root. O(log n).
+// Enters a placed block, so that searches find it: raises the latest end on the way to the root.
+// O(log n).
 static void mark_placed(struct greedy *plan, int32_t number) {
     const int32_t last = plan->blocks[number].last;
     for (int64_t node = plan->width + plan->rank[number]; node > 0; node /= 2) {

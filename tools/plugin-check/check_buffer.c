@@ -152,7 +152,7 @@ static bool is_refused(ggml_backend_buffer_type_t buft, size_t size) {
     return buft->table->alloc_buffer(buft, size, &buffer) != GGML_HOST_OK && !buffer;
 }
 
-// Calls the table's entry, not the host's wrapper, which would hide wrong answers. Fails the
+// Calls the table's entry, not the host's wrapper, which would hide wrong results. Fails the
 // check if there is no usable buffer.
 static ggml_backend_buffer_t new_buffer(const struct check_run *run,
                                         ggml_backend_buffer_type_t buft, size_t size) {
@@ -554,7 +554,7 @@ static void copy_directly(const struct check_run *run, const struct placed *from
     ggml_backend_tensor_set(from->other, data, 0, N_BYTES);
     const int32_t status = to->buffer->table->cpy_tensor(to->buffer, src, to->tensor);
     CHECK_THAT(run, status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED,
-               "%s: cpy_tensor answers status %d", name, (int)status);
+               "%s: cpy_tensor returns status %d", name, (int)status);
     if (status == GGML_HOST_OK) memcpy(expected, data, N_BYTES);
     expect(run, to->buffer->buft, to->tensor, expected);
     expect(run, from->buffer->buft, from->other, data);
@@ -616,7 +616,7 @@ void buffer_statuses(struct check_run *run) {
             {"reset", table->reset ? table->reset(b) : 0},
         };
         for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); ++i)
-            CHECK_THAT(run, status_is_known(answers[i].status), "%s: %s answers %d, no status",
+            CHECK_THAT(run, status_is_known(answers[i].status), "%s: %s returns %d, no status",
                        name_of(buft), answers[i].name, (int)answers[i].status);
     }
 }

@@ -80,8 +80,8 @@ void enum_unknown_function(struct check_run *run) {
     ggml_backend_reg_t reg = subject.table->reg;
     if (!reg->table->get_proc_address) check_skip(run, "it has no named functions");
     CHECK_THAT(run, !reg->table->get_proc_address(reg, "ggml_no_such_function"),
-               "answers a function that does not exist");
-    CHECK_THAT(run, !reg->table->get_proc_address(reg, ""), "answers a function without a name");
+               "returns a function that does not exist");
+    CHECK_THAT(run, !reg->table->get_proc_address(reg, ""), "returns a function without a name");
 }
 
 // Walks the list of features to its end, which is a NULL name.
@@ -94,7 +94,7 @@ void enum_features(struct check_run *run) {
         *(void **)&features = reg->table->get_proc_address(reg, "ggml_backend_get_features");
     if (!features) check_skip(run, "it lists no features");
     const struct ggml_backend_feature *feature = features(reg);
-    CHECK_THAT(run, feature, "answers NULL");
+    CHECK_THAT(run, feature, "returns NULL");
     for (int i = 0; feature[i].name; ++i) {
         CHECK_THAT(run, i < 1000, "the list has no end");
         check_text(run, feature[i].name, "a feature's name");
@@ -309,8 +309,7 @@ void enum_props(struct check_run *run) {
                                props.type == device->table->get_type(device),
                                props.memory_total == total_bytes &&
                                    props.memory_free <= props.memory_total};
-        CHECK_THAT(run, agrees[run->check->argument], "get_props of %s answers otherwise",
-                   label(device));
+        CHECK_THAT(run, agrees[run->check->argument], "get_props of %s differs", label(device));
     }
 }
 
@@ -492,7 +491,7 @@ void enum_buffer_type(struct check_run *run) {
         ggml_backend_buffer_type_t buft = device->table->get_buffer_type(device);
         CHECK_THAT(run, buft, "%s has no buffer type", label(device));
         CHECK_THAT(run, device->table->get_buffer_type(device) == buft,
-                   "%s answers another buffer type each time", label(device));
+                   "%s returns another buffer type each time", label(device));
     }
 }
 

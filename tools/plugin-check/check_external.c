@@ -145,8 +145,8 @@ static void must_refuse(const struct shared *shared, const struct ggml_external_
     ggml_backend_buffer_t other = NULL;
     const int32_t status = shared->extension->buffer_import(shared->device, memory, &other);
     CHECK_THAT(shared->run, status == GGML_HOST_INVALID_ARGUMENT && !other,
-               "%s: %s is answered with status %d instead of INVALID_ARGUMENT",
-               label(shared->device), what, (int)status);
+               "%s: %s gets status %d instead of INVALID_ARGUMENT", label(shared->device), what,
+               (int)status);
 }
 
 // Wrong descriptors, devices, drivers and sizes. None may be closed or kept open by it.

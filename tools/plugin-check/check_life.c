@@ -196,7 +196,7 @@ void life_init_status(struct check_run *run) {
     struct subject subject;
     map(run, &subject);
     const int32_t status = subject_init(&subject);
-    CHECK_THAT(run, status >= 0, "answers the impossible status %d", status);
+    CHECK_THAT(run, status >= 0, "returns the impossible status %d", status);
     CHECK_THAT(run, status == GGML_HOST_OK || subject_found_no_device(status),
                "returns status %d (%s): %s", status,
                ggml_host_status_text((enum ggml_host_status)status), host_counters.last_error);
@@ -213,7 +213,7 @@ static const struct ggml_plugin_table *table_of(const struct check_run *run,
 
 void life_table(struct check_run *run) {
     struct subject subject;
-    CHECK_THAT(run, table_of(run, &subject), "answers OK without a table");
+    CHECK_THAT(run, table_of(run, &subject), "returns OK without a table");
 }
 
 // At least the slots of contract 1.0; an absurd size means that the member is not set.
@@ -264,8 +264,8 @@ void life_score(struct check_run *run) {
     subject_open(run, &subject);
     if (!subject.table->score) check_skip(run, "it has no score");
     const int score = subject.table->score(subject.table);
-    CHECK_THAT(run, score >= 0, "answers %d", score);
-    CHECK_THAT(run, subject.table->score(subject.table) == score, "answers different scores");
+    CHECK_THAT(run, score >= 0, "returns %d", score);
+    CHECK_THAT(run, subject.table->score(subject.table) == score, "returns different scores");
 }
 
 // An unknown extension is NULL: a host would call the table of another one.
@@ -274,9 +274,9 @@ void life_extension(struct check_run *run) {
     subject_open(run, &subject);
     if (!subject.table->get_extension) check_skip(run, "it has no extensions");
     CHECK_THAT(run, !subject.table->get_extension(subject.table, "no.such-extension", 1),
-               "answers an extension that does not exist");
+               "returns an extension that does not exist");
     CHECK_THAT(run, !subject.table->get_extension(subject.table, "", 0),
-               "answers an extension without a name");
+               "returns an extension without a name");
 }
 
 // Loads the plugin by the host library itself, with all its tests; known reasons not to are
@@ -316,7 +316,7 @@ void life_init_again(struct check_run *run) {
     subject_shutdown(&subject);
     const int32_t status = subject_init(&subject);
     CHECK_THAT(run, status == GGML_HOST_OK && subject.table,
-               "after its shutdown the entry answers status %d: %s", status,
+               "after its shutdown the entry returns status %d: %s", status,
                host_counters.last_error);
     expect_good(run, &subject, n_good, "after its shutdown");
     subject_shutdown(&subject);
@@ -326,8 +326,8 @@ void life_init_again(struct check_run *run) {
 static void attach_second(const struct check_run *run, struct subject hosts[2]) {
     hosts[1] = (struct subject){.library = hosts[0].library, .init = hosts[0].init};
     const int32_t status = subject_init(&hosts[1]);
-    CHECK_THAT(run, status == GGML_HOST_OK && hosts[1].table,
-               "a second host is answered status %d: %s", status, host_counters.last_error);
+    CHECK_THAT(run, status == GGML_HOST_OK && hosts[1].table, "a second host gets status %d: %s",
+               status, host_counters.last_error);
 }
 
 // Whichever of two hosts goes first, the other's devices work on. argument: the host that goes
@@ -508,7 +508,7 @@ static void use_with(const struct check_run *run, struct ggml_host_table *host, 
     subject.host = host;
     const int32_t status = subject_init(&subject);
     if (subject_found_no_device(status)) check_skip(run, "no device on this machine");
-    CHECK_THAT(run, status == GGML_HOST_OK, "%s is answered status %d", what, status);
+    CHECK_THAT(run, status == GGML_HOST_OK, "%s gets status %d", what, status);
     exercise(&subject);
     subject_shutdown(&subject);
 }

@@ -88,7 +88,7 @@ static void for_each_chain(struct check_run *run, void (*body)(const struct chai
         if (chain_build(&chain, devices.items[i])) {
             const int32_t status = profile->begin(chain.stream, MAX_SLICES);
             CHECK_THAT(run, status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED,
-                       "%s: begin answers status %d", chain.name, (int)status);
+                       "%s: begin returns status %d", chain.name, (int)status);
             if (status == GGML_HOST_OK) body(&chain);
             n += status == GGML_HOST_OK;
         }
@@ -103,9 +103,9 @@ static int read_slices(const struct chain *chain, struct ggml_profile_slice *sli
     uint64_t n = 0;
     *out_lost = 0;
     const int32_t status = chain->profile->read(chain->stream, slices, MAX_SLICES, &n, out_lost);
-    CHECK_THAT(chain->run, status == GGML_HOST_OK, "%s: read answers status %d", chain->name,
+    CHECK_THAT(chain->run, status == GGML_HOST_OK, "%s: read returns status %d", chain->name,
                (int)status);
-    CHECK_THAT(chain->run, n <= MAX_SLICES, "%s: read answers more slices than were asked for",
+    CHECK_THAT(chain->run, n <= MAX_SLICES, "%s: read returns more slices than were asked for",
                chain->name);
     return (int)n;
 }
@@ -200,10 +200,10 @@ static void body_capacity(const struct chain *chain) {
     chain_compute(chain);
     const int n = read_slices(chain, slices, &lost);
     CHECK_THAT(chain->run, n == all - 1 && lost == 1,
-               "%s: with room for %d of %d slices it answers %d, and that %llu are lost",
+               "%s: with room for %d of %d slices it returns %d, and says that %llu are lost",
                chain->name, all - 1, all, n, (unsigned long long)lost);
     CHECK_THAT(chain->run, read_slices(chain, slices, &lost) == 0 && lost == 0,
-               "%s: what was read is answered again", chain->name);
+               "%s: what was read is returned again", chain->name);
 }
 
 void profile_capacity(struct check_run *run) {

@@ -378,8 +378,7 @@ static bool body_copy_foreign(const struct check_run *run, struct work *work) {
     const int32_t status =
         stream->table->cpy_tensor_async(&stranger, stream, work->sum.b, work->sum.a);
     CHECK_THAT(run, status == GGML_HOST_UNSUPPORTED,
-               "%s: a copy from a strange stream is answered with status %d", label(work->device),
-               (int)status);
+               "%s: a copy from a strange stream gets status %d", label(work->device), (int)status);
     ggml_backend_synchronize(stream);
     compute(run, work);
     read_and_expect_sum(run, work);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Instructions of AArch64, as far as they need an extension or lead elsewhere. Every one has four
+// Recognises instructions of AArch64 that need an extension or jump. Every instruction has four
 // bytes.
 #include <elf.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 #define BIT(name) GGML_CPU_BIT(GGML_CPU_AARCH64_##name)
 
-// The first row that fits tells. What every processor has, floating point and vectors among it,
-// needs nothing.
+// The first row that matches names the extension. Floating point and vectors are part of every
+// processor: they need none.
 static const struct {
     uint32_t mask;
     uint32_t value;

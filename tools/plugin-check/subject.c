@@ -281,7 +281,7 @@ const char *label(ggml_backend_dev_t device) {
 // An object and a failure, or neither, is what no host can use.
 static void *made(ggml_backend_dev_t device, const char *what, int32_t status, void *object) {
     if ((status == GGML_HOST_OK) != (object != NULL))
-        check_fail(opened_by, "%s: %s answers status %d and makes %s", label(device), what,
+        check_fail(opened_by, "%s: %s returns status %d and makes %s", label(device), what,
                    (int)status, object ? "an object" : "none");
     return object;
 }

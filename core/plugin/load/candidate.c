@@ -298,17 +298,17 @@ static enum ggml_host_status find_entry(const struct candidate *candidate,
 
 // The error of a failed start. The plugin's own message counts most; statuses that say more than
 // "failed" are kept.
-static enum ggml_host_status explain_init(const struct candidate *candidate, int32_t answer) {
+static enum ggml_host_status explain_init(const struct candidate *candidate, int32_t result) {
     char text[512];
     const enum ggml_host_status said = ggml_last_status();
     enum ggml_host_status status = GGML_HOST_INIT_FAILED;
     if (said == GGML_HOST_NO_DEVICE || said == GGML_HOST_OUT_OF_MEMORY) status = said;
-    if (answer == GGML_HOST_NO_DEVICE || answer == GGML_HOST_OUT_OF_MEMORY) {
-        status = (enum ggml_host_status)answer;
+    if (result == GGML_HOST_NO_DEVICE || result == GGML_HOST_OUT_OF_MEMORY) {
+        status = (enum ggml_host_status)result;
     }
     snprintf(text, sizeof(text), "%s",
              said != GGML_HOST_OK ? ggml_last_error()
-                                  : ggml_host_status_text((enum ggml_host_status)answer));
+                                  : ggml_host_status_text((enum ggml_host_status)result));
     return ggml_fail(status, "plugin '%s' could not start: %s", candidate->name, text);
 }
 
@@ -325,9 +325,9 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
     plugin->stays |= (plugin->flags & GGML_PLUGIN_FLAG_NO_UNLOAD) != 0;
     plugin->entry = entry;
     ggml_clear_error();
-    const int32_t answer = entry(&plugin->host, &table);
+    const int32_t result = entry(&plugin->host, &table);
     reach(candidate, GGML_PLUGIN_STAGE_INIT);
-    if (answer != GGML_HOST_OK) return explain_init(candidate, answer);
+    if (result != GGML_HOST_OK) return explain_init(candidate, result);
     reach(candidate, GGML_PLUGIN_STAGE_VERIFY);
     status = plugin_adopt_table(plugin, table);
     if (status != GGML_HOST_OK) return status;
@@ -336,7 +336,7 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
     if (owner) {
         if (owner->table == table) plugin->table = NULL; // not to be shut down by this one
         return ggml_fail(GGML_HOST_BAD_PLUGIN,
-                         "plugin '%s' answers the backend of '%s', which is running: report it to "
+                         "plugin '%s' returns the backend of '%s', which is running: report it to "
                          "the plugin's author",
                          candidate->name, owner->reg_name);
     }

@@ -112,13 +112,13 @@ enum ggml_host_status ggml_backend_buffer_export(ggml_backend_buffer_t buffer,
     const unsigned long errors_before = ggml_fail_count();
     const int32_t status = extension->buffer_export(buffer, (uint32_t)type, out_memory);
     const char *label = device_label(buffer->buft->device);
-    enum ggml_host_status answer = device_check_status(status, errors_before, __func__, label);
-    if (answer == GGML_HOST_OK && !names_memory(out_memory, type))
-        answer =
+    enum ggml_host_status result = device_check_status(status, errors_before, __func__, label);
+    if (result == GGML_HOST_OK && !names_memory(out_memory, type))
+        result =
             ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: what %s exports is no memory", __func__, label);
-    if (answer != GGML_HOST_OK) *out_memory = (struct ggml_external_memory){.size = size, .fd = -1};
+    if (result != GGML_HOST_OK) *out_memory = (struct ggml_external_memory){.size = size, .fd = -1};
     atomic_fetch_sub(&plugin->live, 1);
-    return answer;
+    return result;
 }
 
 // The plugin checks whether the memory suits the device.

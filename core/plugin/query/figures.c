@@ -62,14 +62,14 @@ enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t device,
     // A copy of an isolated device goes through the other process.
     if (original != device) out_figures->flags &= ~(uint32_t)GGML_DEVICE_FIGURES_DIRECT_COPY;
     const char *name = device->table->get_name(device);
-    enum ggml_host_status answer = GGML_HOST_OK;
+    enum ggml_host_status result = GGML_HOST_OK;
     if (status != GGML_HOST_OK) {
         clear(out_figures);
-        answer = ggml_fail(GGML_HOST_UNSUPPORTED,
+        result = ggml_fail(GGML_HOST_UNSUPPORTED,
                            "%s: the plugin of %s declares no figures; measure them with "
                            "ggml-bench figures",
                            __func__, name ? name : "the device");
     }
     atomic_fetch_sub(&plugin->live, 1);
-    return answer;
+    return result;
 }

@@ -181,7 +181,7 @@ static bool works_in_host_memory(ggml_backend_dev_t device) {
 // own.
 static enum ggml_host_status add_device(const struct host_plugin *plugin, struct arena *arena,
                                         struct device_list *list, ggml_backend_dev_t device) {
-    if (!device) return bad("get_device answers NULL");
+    if (!device) return bad("get_device returns NULL");
     const char *missing = missing_device_entry(device->table);
     if (missing) return bad(missing);
     if (device->reg != plugin->reg) return bad("its device does not point back to its backend");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// How fast the way to a node is: measured at start, with a device of the node that takes the bytes;
-// and how fast nodes reach each other, which they measure themselves.
+// Measures links at start: to each node, with bytes that are sent to a device there, and between
+// nodes, which these measure themselves when asked.
 #include <stdlib.h>
 
 #include "client.h"
 
 enum { TIMES = 8, BYTES = 4 << 20, LINK_BYTES = 1 << 20 };
 
-// Seconds that an empty request and its answer take, the least of some.
+// Seconds that an empty request and its reply take, the fewest of several tries.
 static double round_trip(struct node *node) {
     double least = 0;
     for (int i = 0; i < TIMES; ++i) {
@@ -20,7 +20,7 @@ static double round_trip(struct node *node) {
     return least;
 }
 
-// Seconds that BYTES take, without what an empty request does.
+// Seconds that BYTES take, less those of an empty request.
 static double transfer(struct node *node, uint64_t buffer, const void *bytes) {
     const struct wire_tensor tensor = {.type = GGML_TYPE_I8,
                                        .ne = {BYTES, 1, 1, 1},
