@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "emulator_state.h"
+#include "gpu_matrix.h"
 #include "gpu_tensor.h"
 
 // With libtsan, which is told of fibers, this file itself is not instrumented.
@@ -370,6 +371,20 @@ static void multiply(simt_thread *lanes, bool is_bf16) {
     }
 }
 
+// Matrices of 8 x 8: a lane has two neighbours in a row.
+static void multiply_8x8(simt_thread *lanes) {
+    float a[8][8], b[8][8];
+    for (unsigned i = 0; i < SIMT_WARP; ++i) {
+        memcpy(&a[i / 4][i % 4 * 2], lanes[i].a, 2 * sizeof(float));
+        memcpy(&b[i / 4][i % 4 * 2], lanes[i].b, 2 * sizeof(float));
+    }
+    for (unsigned i = 0; i < 2 * SIMT_WARP; ++i) {
+        float *sum = &lanes[i / 2].sums[i % 2];
+        for (unsigned k = 0; k < 8; ++k)
+            *sum = __builtin_fmaf(a[i / 8][k], b[k][i % 8], *sum);
+    }
+}
+
 static void do_exchange(simt_block *b, simt_thread *lanes, const simt_thread *me) {
     switch (me->exchange) {
     case SIMT_SHUFFLE: shuffle(b, lanes, me->mask); break;
@@ -378,6 +393,8 @@ static void do_exchange(simt_block *b, simt_thread *lanes, const simt_thread *me
     case SIMT_MATRICES_TURNED: load_matrices(lanes, true); break;
     case SIMT_MMA_F16: multiply(lanes, false); break;
     case SIMT_MMA_BF16: multiply(lanes, true); break;
+    case SIMT_MATRIX_8X8: multiply_8x8(lanes); break;
+    case SIMT_MATRIX_MOVE: break;
     }
 }
 
@@ -438,6 +455,39 @@ void simt_load_matrices(u32 *r, const void *row, bool turned) {
     me->words = r;
     me->row = row;
     exchange(turned ? SIMT_MATRICES_TURNED : SIMT_MATRICES);
+}
+
+static const float *element_8x8(const float *p, u32 pitch, unsigned i, bool turned) {
+    const unsigned row = i / 8, column = i % 8;
+    return turned ? p + column * pitch + row : p + row * pitch + column;
+}
+
+void simt_matrix_load(float *own, const float *p, u32 pitch, bool turned) {
+    const unsigned lane = simt_here->current->index % SIMT_WARP;
+    for (unsigned i = 0; i < 2; ++i) {
+        const float *from = element_8x8(p, pitch, 2 * lane + i, turned);
+        ACCESS(from, sizeof(float), false);
+        own[i] = *from;
+    }
+    exchange(SIMT_MATRIX_MOVE);
+}
+
+void simt_matrix_store(const float *own, float *p, u32 pitch) {
+    const unsigned lane = simt_here->current->index % SIMT_WARP;
+    for (unsigned i = 0; i < 2; ++i) {
+        float *to = (float *)(uintptr_t)element_8x8(p, pitch, 2 * lane + i, false);
+        ACCESS(to, sizeof(float), true);
+        *to = own[i];
+    }
+    exchange(SIMT_MATRIX_MOVE);
+}
+
+void simt_matrix_multiply(float *sums, const float *a, const float *b) {
+    simt_thread *me = simt_here->current;
+    me->sums = sums;
+    me->a = (const u32 *)(const void *)a;
+    me->b = (const u32 *)(const void *)b;
+    exchange(SIMT_MATRIX_8X8);
 }
 
 // --- copies that go on meanwhile -----------------------------------------------------------------

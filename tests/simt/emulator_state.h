@@ -29,6 +29,8 @@ enum simt_exchange {
     SIMT_MATRICES_TURNED,
     SIMT_MMA_F16,
     SIMT_MMA_BF16,
+    SIMT_MATRIX_8X8,
+    SIMT_MATRIX_MOVE, // load or store: only together
 };
 
 // A copy to shared memory that is under way.

@@ -47,10 +47,12 @@ MTL_ASK(mtl_id, new_residency_set, "newResidencySetWithDescriptor:error:", (mtl_
 MTL_ASK(mtl_id, new_library, "newLibraryWithSource:options:error:", (mtl_id source, mtl_id options, mtl_id *out_error), (source, options, out_error))
 MTL_ASK(mtl_id, new_pipeline, "newComputePipelineStateWithFunction:error:", (mtl_id function, mtl_id *out_error), (function, out_error))
 
-// MTLCompileOptions, MTLLibrary, MTLComputePipelineState.
+// MTLCompileOptions, MTLLibrary, MTLFunctionConstantValues, MTLComputePipelineState.
 MTL_GET(mtl_id, new, "new")
 MTL_TELL(set_fast_math, "setFastMathEnabled:", (bool enabled), (enabled))
 MTL_ASK(mtl_id, new_function, "newFunctionWithName:", (mtl_id name), (name))
+MTL_ASK(mtl_id, new_function_with, "newFunctionWithName:constantValues:error:", (mtl_id name, mtl_id values, mtl_id *out_error), (name, values, out_error))
+MTL_TELL(set_constant, "setConstantValue:type:atIndex:", (const void *value, mtl_word type, mtl_word index), (value, type, index))
 MTL_GET(mtl_word, max_threads, "maxTotalThreadsPerThreadgroup")
 MTL_GET(mtl_word, simd_width, "threadExecutionWidth")
 

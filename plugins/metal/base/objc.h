@@ -22,6 +22,7 @@ struct mtl_range {
 
 enum {
     MTL_FAMILY_APPLE_1 = 1001,
+    MTL_FAMILY_APPLE_7 = 1007, // matrices of SIMD groups
     MTL_FAMILY_APPLE_9 = 1009,
     MTL_FAMILY_MAC_2 = 2002,
     MTL_FAMILY_METAL_3 = 5001
@@ -30,6 +31,7 @@ enum { MTL_STORAGE_SHARED = 0, MTL_STORAGE_PRIVATE = 32 }; // MTLResourceOptions
 enum { MTL_USAGE_READ = 1, MTL_USAGE_WRITE = 2 };
 enum { MTL_DISPATCH_SERIAL = 0, MTL_DISPATCH_CONCURRENT = 1 };
 enum { MTL_SCOPE_BUFFERS = 1 };
+enum { MTL_TYPE_INT = 29 }; // MTLDataType
 enum { MTL_STATUS_COMPLETED = 4, MTL_STATUS_ERROR = 5 };
 // Codes of MTLCommandBufferErrorDomain.
 enum { MTL_ERROR_ACCESS_REVOKED = 4, MTL_ERROR_OUT_OF_MEMORY = 8, MTL_ERROR_DEVICE_REMOVED = 11 };

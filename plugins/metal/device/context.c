@@ -57,12 +57,36 @@ void metal_commands_wait(struct metal_context *context, mtl_id commands,
     mtl_api.pool_pop(pool);
 }
 
-// Lanes of a SIMD group are exchanged in groups of 32.
-static enum ggml_host_status make_pipeline(struct metal_context *context, enum simt_kernel kernel) {
-    const char *name = simt_kernel_names[kernel];
+const char *metal_kernel_name(int kernel) {
+    static const char *const own[] = {
+#define METAL_KERNEL(name) "kernel_" #name,
+#include "kernels/metal_kernel_list.inl"
+    };
+    return kernel < SIMT_KERNEL_COUNT ? simt_kernel_names[kernel] : own[kernel - SIMT_KERNEL_COUNT];
+}
+
+// The function in the library, with the variant's values in the place of its constants.
+static mtl_id find_function(struct metal_context *context, const struct metal_variant *variant) {
+    const mtl_id name =
+        mtl_string(mtl_api.get_class("NSString"), metal_kernel_name(variant->kernel));
     mtl_id error = NULL;
-    const mtl_id function =
-        mtl_new_function(context->library, mtl_string(mtl_api.get_class("NSString"), name));
+    if (variant->kernel < SIMT_KERNEL_COUNT) return mtl_new_function(context->library, name);
+    const mtl_id values = mtl_new(mtl_api.get_class("MTLFunctionConstantValues"));
+    if (!values) return NULL;
+    mtl_set_constant(values, &variant->type, MTL_TYPE_INT, 0);
+    mtl_set_constant(values, &variant->columns, MTL_TYPE_INT, 1);
+    const mtl_id function = mtl_new_function_with(context->library, name, values, &error);
+    mtl_release(values);
+    return function;
+}
+
+// Lanes of a SIMD group are exchanged in groups of 32.
+static enum ggml_host_status make_pipeline(struct metal_context *context,
+                                           const struct metal_variant *variant,
+                                           mtl_id *out_pipeline) {
+    const char *name = metal_kernel_name(variant->kernel);
+    mtl_id error = NULL;
+    const mtl_id function = find_function(context, variant);
     if (!function) return metal_fail(GGML_HOST_FAILED, "metal: the library has no %s", name);
     const mtl_id pipeline = mtl_new_pipeline(context->device, function, &error);
     mtl_release(function);
@@ -75,17 +99,21 @@ static enum ggml_host_status make_pipeline(struct metal_context *context, enum s
                           "metal: SIMD groups of %lu lanes; a multiple of %d is needed", width,
                           WARP);
     }
-    context->pipelines[kernel] = pipeline;
+    *out_pipeline = pipeline;
     return GGML_HOST_OK;
 }
 
 // Kernels are made into pipelines when they are needed: programs use a few of them.
-enum ggml_host_status metal_context_pipeline(struct metal_context *context, enum simt_kernel kernel,
+enum ggml_host_status metal_context_pipeline(struct metal_context *context,
+                                             const struct metal_variant *variant,
                                              mtl_id *out_pipeline) {
+    const int own = variant->kernel - SIMT_KERNEL_COUNT;
+    mtl_id *pipeline = own < 0 ? &context->pipelines[variant->kernel]
+                               : &context->special[own][variant->type][variant->columns];
     enum ggml_host_status status = GGML_HOST_OK;
     pthread_mutex_lock(&context->pipelines_mutex);
-    if (!context->pipelines[kernel]) status = make_pipeline(context, kernel);
-    *out_pipeline = context->pipelines[kernel];
+    if (!*pipeline) status = make_pipeline(context, variant, pipeline);
+    *out_pipeline = *pipeline;
     pthread_mutex_unlock(&context->pipelines_mutex);
     return status;
 }
@@ -106,7 +134,8 @@ static enum ggml_host_status load(struct metal_context *context) {
     if (!context->library)
         return metal_fail(GGML_HOST_FAILED, "metal: the kernels can't be compiled: %s",
                           text_of(error));
-    return metal_context_pipeline(context, SIMT_KERNEL_move, &pipeline);
+    return metal_context_pipeline(context, &(struct metal_variant){SIMT_KERNEL_move, 0, 0},
+                                  &pipeline);
 }
 
 // The device's pipelines, shared by its streams. NULL with a message.
@@ -115,6 +144,7 @@ struct metal_context *metal_context_new(mtl_id device) {
     if (!context) return NULL;
     memset(context, 0, sizeof(*context));
     context->device = device;
+    context->has_matrices = mtl_supports_family(device, MTL_FAMILY_APPLE_7);
     pthread_mutex_init(&context->mutex, NULL);
     pthread_mutex_init(&context->pipelines_mutex, NULL);
     pthread_mutex_init(&context->copies_mutex, NULL);
@@ -133,6 +163,9 @@ struct metal_context *metal_context_new(mtl_id device) {
 static void release_objects(struct metal_context *context) {
     for (int i = 0; i < SIMT_KERNEL_COUNT; ++i)
         mtl_release(context->pipelines[i]);
+    mtl_id *special = &context->special[0][0][0];
+    for (size_t i = 0; i < sizeof(context->special) / sizeof(*special); ++i)
+        mtl_release(special[i]);
     mtl_release(context->library);
     mtl_release(context->residency);
     mtl_release(context->staging);

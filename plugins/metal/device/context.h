@@ -8,14 +8,17 @@
 
 #include "base/objc.h"
 #include "base/util.h"
-#include "simt/kernels.h"
+#include "device/kernels.h"
 
 struct metal_context {
     mtl_id device; // the plugin's reference
     mtl_id library;
     pthread_mutex_t pipelines_mutex;
-    mtl_id pipelines[SIMT_KERNEL_COUNT]; // each made when it is asked for first
-    atomic_uint_fast64_t generation;     // grows when a buffer is freed
+    // Each made when it is asked for first.
+    mtl_id pipelines[SIMT_KERNEL_COUNT];
+    mtl_id special[METAL_OWN_KERNELS][GGML_TYPE_COUNT][METAL_MAX_COLUMNS + 1];
+    bool has_matrices;               // of SIMD groups
+    atomic_uint_fast64_t generation; // grows when a buffer is freed
     atomic_bool lost;
     mtl_id residency;                 // NULL: the system has no residency sets
     pthread_mutex_t copies_mutex;     // of the next two, for transfers that block
@@ -38,7 +41,8 @@ struct metal_context *metal_context_new(mtl_id device);
 void metal_context_free(struct metal_context *context);
 // The pipeline of a kernel, which stays the context's. The first call for a kernel is slow.
 // [any-thread]
-enum ggml_host_status metal_context_pipeline(struct metal_context *context, enum simt_kernel kernel,
+enum ggml_host_status metal_context_pipeline(struct metal_context *context,
+                                             const struct metal_variant *variant,
                                              mtl_id *out_pipeline);
 // OK, if there can be calls: fails in a child of the process that started Metal, and when the
 // device is lost. [any-thread]

@@ -7,6 +7,7 @@
 #include "fused.cpp"
 #include "image.cpp"
 #include "mul_mat.cpp"
+#include "products.cpp"
 #include "recurrent.cpp"
 #include "reduce.cpp"
 #include "rope.cpp"

@@ -43,7 +43,8 @@ class Text:
 
     @staticmethod
     def skips_other_compilers(path):
-        return {"gpu_emulated.h", "gpu_nvidia.h"} if os.path.basename(path) == "gpu.h" else set()
+        others = {"gpu.h": {"gpu_emulated.h", "gpu_nvidia.h"}, "gpu_matrix.h": {"gpu_matrix_emulated.h"}}
+        return others.get(os.path.basename(path), set())
 
 
 def main():

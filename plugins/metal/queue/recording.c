@@ -81,17 +81,18 @@ static bool order(struct gpu_tracker *tracker, const struct metal_recording *r,
 }
 
 static enum ggml_host_status add_step(struct metal_recording *r, struct metal_context *context,
-                                      const struct simt_step *launch, struct gpu_tracker *tracker) {
+                                      const struct metal_launch *l, struct gpu_tracker *tracker) {
+    const struct simt_step *launch = &l->step;
     struct metal_place places[GPU_MAX_TOUCHES];
     struct gpu_tracker_touch touches[GPU_MAX_TOUCHES];
     struct metal_step *step = &r->steps[r->n];
     enum ggml_host_status status = find_places(r, context, launch, places, touches);
     if (status == GGML_HOST_OK)
-        status = metal_context_pipeline(context, launch->work.kernel, &step->pipeline);
+        status = metal_context_pipeline(context, &l->variant, &step->pipeline);
     if (status != GGML_HOST_OK) return status;
     if (launch->work.threads > mtl_max_threads(step->pipeline))
         return metal_fail(GGML_HOST_UNSUPPORTED, "metal: %s can't have %u threads",
-                          simt_kernel_names[launch->work.kernel], launch->work.threads);
+                          metal_kernel_name(l->variant.kernel), launch->work.threads);
     memcpy(step->grid, launch->work.grid, sizeof(step->grid));
     step->threads = launch->work.threads;
     step->args = launch->work.args;
@@ -106,7 +107,7 @@ static enum ggml_host_status add_steps(struct metal_recording *r, struct metal_c
                                        const struct gpu_plan *plan, struct gpu_tracker *tracker) {
     enum ggml_host_status status = GGML_HOST_OK;
     for (int i = 0; i < plan->n_launches && status == GGML_HOST_OK; ++i) {
-        if (metal_plan_at(plan, i)->work.grid[0] > 0)
+        if (metal_plan_at(plan, i)->step.work.grid[0] > 0)
             status = add_step(r, context, metal_plan_at(plan, i), tracker);
     }
     return status;

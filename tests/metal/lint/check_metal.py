@@ -4,7 +4,7 @@
 a few declarations in metal_stdlib stand for, and what else Metal's language lacks is looked for in the text. Then
 mistakes are planted, each of which has to be found.
 
-usage: check_metal.py CLANG FLATTENED SOURCE KERNEL_LIST FOLDER...    in TAP
+usage: check_metal.py CLANG FLATTENED SOURCE KERNEL_LIST METAL_KERNEL_LIST FOLDER...    in TAP
 """
 import os
 import re
@@ -41,6 +41,8 @@ MISTAKES = [
     ("GPU_FN float gpu_param(GPU_ARGS gpu_args &p, int i) {", "GPU_FN float gpu_param(GPU_PRIVATE gpu_args &p, int i) {",
      "arguments as a variable of the thread"),
     ("GPU_ARGS gpu_args &p, int i) {\n", "GPU_ARGS gpu_args &p, int i) {\n    p.params[0] = i;\n", "arguments that are written"),
+    ("GPU_PRIVATE gpu_matrix &m, GPU_LOCAL const float *p, u32 pitch) {", "GPU_PRIVATE gpu_matrix &m, GPU_GLOBAL const float *p, u32 pitch) {",
+     "a matrix loaded from device memory where it lies in shared memory"),
     ("gpu_wide result = {1.0f, 0.0f};", "double result = 1.0;", "a double"),
     ("const i32 own = key_of(", "auto own = [&](int) { return 0; }; (void)own(0); const i32 unused = key_of(", "a lambda"),
     ("u16 bits;", "u16 half;", "a reserved word"),
@@ -79,7 +81,8 @@ def preprocessed(clang, path, folders):
 
 
 def main():
-    clang, flattened, source, kernel_list, *folders = sys.argv[1:]
+    clang, flattened, source, *kernel_lists = sys.argv[1:6]
+    folders = sys.argv[6:]
     text = open(flattened, encoding="utf-8").read()
     results = []
     fault = first_fault(clang, text)
@@ -87,8 +90,8 @@ def main():
     same = preprocessed(clang, flattened, []) == preprocessed(clang, source, folders)
     results.append((same, "the flattened text means what the source does", "it differs"))
     kernels = set(re.findall(r"^GPU_KERNEL\((\w+)", text, re.M))
-    rows = open(kernel_list, encoding="utf-8").read()
-    listed = {"kernel_" + name for name in re.findall(r"^SIMT_KERNEL\((\w+)\)", rows, re.M)}
+    rows = "".join(open(path, encoding="utf-8").read() for path in kernel_lists)
+    listed = {"kernel_" + name for name in re.findall(r"^(?:SIMT|METAL)_KERNEL\((\w+)\)", rows, re.M)}
     results.append((kernels == listed, f"all {len(listed)} kernels of the list are there", str(kernels ^ listed)))
     for old, new, what in MISTAKES:
         if old not in text:

@@ -6,6 +6,7 @@
 // between two barriers are run last one first, so that whoever forgets a barrier gets poison.
 // FAKE_METAL_DEVICES: how many devices there are (1); FAKE_METAL_MEMORY: bytes of each (1 GiB);
 // FAKE_METAL_FAMILY: whether they are of Metal 3 (1); FAKE_METAL_WIDTH: lanes of a SIMD group (32);
+// FAKE_METAL_APPLE: family of Apple's GPUs (7, the first with matrices), 0: none of Apple's;
 // FAKE_METAL_SYSTEM: macOS, of which 15 has residency sets (15).
 // FAKE_METAL_MAX_BUFFER: bytes of the largest buffer (as much as there is); FAKE_METAL_UNIFIED:
 // whether host and device share memory (1).
@@ -28,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "args.h"
 #include "simt.h"
 
 #define API extern "C" __attribute__((visibility("default")))
@@ -302,13 +304,21 @@ struct library : object {
     explicit library(const std::string &text) : object("MTLLibrary"), source(text) {
     }
 };
+// Values of the constants that functions are specialised by.
+struct constants : object {
+    std::map<unsigned long, int> values;
+    constants() : object("MTLFunctionConstantValues") {
+    }
+};
 struct function : object {
     std::string name;
+    std::map<unsigned long, int> values;
     explicit function(const std::string &text) : object("MTLFunction"), name(text) {
     }
 };
 struct pipeline : object {
     std::string name;
+    std::map<unsigned long, int> values;
     explicit pipeline(const std::string &text) : object("MTLComputePipelineState"), name(text) {
     }
 };
@@ -516,6 +526,12 @@ static void dispatch(encoder *self, selector, size3 groups, size3 threads) {
     if (n == 0 || n > simt_max_threads(name.c_str()) ||
         groups.width * groups.height * groups.depth == 0)
         return fault("%u threads for %s", n, name.c_str());
+    // The emulated kernels read what they are specialised for from the arguments.
+    const gpu_args *args = (const gpu_args *)(const void *)self->bytes.data();
+    for (auto &value : self->current->values) {
+        if (value.second != (value.first == 0 ? args->operands[1].type : (int)args->numbers[0]))
+            return fault("%s is specialised for something else", name.c_str());
+    }
     const std::vector<char> bytes = self->bytes;
     const std::set<buffer *> used = self->used;
     self->owner->used.insert(used.begin(), used.end());
@@ -658,7 +674,11 @@ static object *new_library(device *, selector, string *text, options *how, objec
 }
 
 static object *new_pipeline(device *, selector, function *f, object **out_error) {
-    HOLD if (!fails("newComputePipelineState")) return new pipeline(f->name);
+    HOLD if (!fails("newComputePipelineState")) {
+        pipeline *p = new pipeline(f->name);
+        p->values = f->values;
+        return p;
+    }
     *out_error = autorelease(new error(3, "as the test wants it"));
     return nullptr;
 }
@@ -703,6 +723,25 @@ static object *new_function(library *self, selector, string *name) {
     return there ? new function(name->text) : nullptr;
 }
 
+// Those that ask for values of constants.
+static bool is_special(const std::string &name) {
+    static const std::set<std::string> special = {
+#define METAL_KERNEL(name) "kernel_" #name,
+#include "metal_kernel_list.inl"
+    };
+    return special.count(name) > 0;
+}
+
+static object *new_special_function(library *self, selector name, string *kernel, constants *values,
+                                    object **out_error) {
+    HOLD function *f = (function *)new_function(self, name, kernel);
+    if (f && is_special(f->name) && values->values.size() != 2)
+        fault("%s without values of its constants", f->name.c_str());
+    if (f) f->values = values->values;
+    if (!f) *out_error = autorelease(new error(3, "as the test wants it"));
+    return f;
+}
+
 static void add_foundation() {
     add(
         "any", "retain", +[](object *self, selector) { HOLD return retain(self); });
@@ -715,6 +754,7 @@ static void add_foundation() {
     add(
         "class", "new", +[](klass *self, selector) -> object * {
             HOLD if (fails("new")) return nullptr;
+            if (self->name == "MTLFunctionConstantValues") return new constants();
             if (self->name == "MTLResidencySetDescriptor") return new object("descriptor");
             if (self->name != "MTLCompileOptions") fault("new of %s", self->name.c_str());
             return new options();
@@ -759,7 +799,8 @@ static void add_device() {
         +[](device *, selector) { return number("FAKE_METAL_UNIFIED", 1) != 0; });
     add(
         "MTLDevice", "supportsFamily:", +[](device *, selector, long family) {
-            return family == 1007 || (family == 5001 && number("FAKE_METAL_FAMILY", 1) != 0);
+            return (family > 1000 && family <= 1000 + (long)number("FAKE_METAL_APPLE", 7)) ||
+                   (family == 5001 && number("FAKE_METAL_FAMILY", 1) != 0);
         });
     add(
         "MTLDevice", "newCommandQueue", +[](device *self, selector) -> object * {
@@ -784,7 +825,18 @@ static void add_device() {
         "MTLCompileOptions", "setFastMathEnabled:", +[](options *self, selector, bool value) {
             self->fast_math = value;
         });
-    add("MTLLibrary", "newFunctionWithName:", new_function);
+    add(
+        "MTLLibrary", "newFunctionWithName:", +[](library *self, selector s, string *name) {
+            HOLD if (name && is_special(name->text)) fault("constants without values");
+            return new_function(self, s, name);
+        });
+    add("MTLLibrary", "newFunctionWithName:constantValues:error:", new_special_function);
+    add(
+        "MTLFunctionConstantValues", "setConstantValue:type:atIndex:",
+        +[](constants *self, selector, const int *value, unsigned long type, unsigned long i) {
+            HOLD if (type != 29) fault("a constant of type %lu", type);
+            self->values[i] = *value;
+        });
     add(
         "MTLComputePipelineState", "maxTotalThreadsPerThreadgroup", +[](pipeline *self, selector) {
             return (unsigned long)simt_max_threads(self->name.c_str());

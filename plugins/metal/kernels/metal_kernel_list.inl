@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+// METAL_KERNEL(name): the kernels that Metal has beside those of plugins/gpu, without "kernel_".
+METAL_KERNEL(vector)
+METAL_KERNEL(vector_id)
+METAL_KERNEL(matrix)
+METAL_KERNEL(matrix_id)
+#undef METAL_KERNEL
