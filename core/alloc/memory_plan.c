@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "alloc/memory_timeline.h"
+#include "base/array.h"
 #include "base/mem.h"
+#include "ggml-impl.h"
 
 // The list can be used again, and is empty.
 void memory_chunks_free(struct memory_chunks *chunks) {
@@ -14,8 +16,6 @@ void memory_chunks_free(struct memory_chunks *chunks) {
     ggml_mem_free(chunks->limits);
     *chunks = (struct memory_chunks){0};
 }
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 static size_t add_saturated(size_t a, size_t b) {
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
@@ -30,18 +30,13 @@ size_t memory_chunks_total(const struct memory_chunks *chunks) {
     return total;
 }
 
-// Doubles the room of both arrays. A failure leaves the list as it was, but for room.
+// Both arrays have the same room. A failure leaves the list as it was, but for room.
 bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_limit) {
-    if (chunks->count == chunks->capacity) {
-        const int32_t capacity = chunks->capacity > 0 ? 2 * chunks->capacity : 4;
-        const size_t bytes = (size_t)capacity * sizeof(chunks->sizes[0]);
-        size_t *sizes = ggml_mem_realloc(chunks->sizes, bytes);
-        if (!sizes) return false;
-        chunks->sizes = sizes;
-        size_t *limits = ggml_mem_realloc(chunks->limits, bytes);
-        if (!limits) return false;
-        chunks->limits = limits;
-        chunks->capacity = capacity;
+    const int64_t n = (int64_t)chunks->count + 1;
+    int32_t capacity = chunks->capacity;
+    if (!array_grow(&chunks->sizes, &capacity, n, sizeof(chunks->sizes[0])) ||
+        !array_grow(&chunks->limits, &chunks->capacity, n, sizeof(chunks->limits[0]))) {
+        return false;
     }
     chunks->sizes[chunks->count] = 0;
     chunks->limits[chunks->count++] = size > chunk_limit ? size : chunk_limit;
