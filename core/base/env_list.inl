@@ -88,6 +88,8 @@ GGML_ENV_ROW(GGML_CUDA_REGISTER_HOST, "0",
              "1: the CUDA plugin makes buffers over the application's own memory, which it pins for the "
              "time: for fast copies, as kernels don't work on it.")
 GGML_ENV_ROW(GGML_CUDA_NO_PINNED, "0", "1: devices of the CUDA plugin have no pinned memory of the host.")
+GGML_ENV_ROW(GGML_METAL_CACHE, "XDG_CACHE_HOME/ggml-host, ~/.cache/ggml-host",
+             "Absolute directory in which the Metal plugin keeps compiled kernels; 0: nowhere.")
 GGML_ENV_ROW(GGML_METAL_DISABLE_FUSION, "none",
              "Comma-separated list of what the Metal plugin computes node by node, although one "
              "launch could do it: norm, add_chain, mask; 1: everything.")

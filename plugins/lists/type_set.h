@@ -31,7 +31,7 @@
     (TYPE_BIT(IQ2_XXS) | TYPE_BIT(IQ2_XS) | TYPE_BIT(IQ3_XXS) | TYPE_BIT(IQ1_S) |                  \
      TYPE_BIT(IQ3_S) | TYPE_BIT(IQ2_S) | TYPE_BIT(IQ1_M))
 
-static_assert(GGML_TYPE_COUNT <= 63, "bit 63 stands for an absent operand");
+_Static_assert(GGML_TYPE_COUNT <= 63, "bit 63 stands for an absent operand");
 
 // Whether the set holds the operand's type; NULL is an absent operand. A type that this build does
 // not know is in no set, T_ANY included. [any-thread]

@@ -30,6 +30,9 @@ MTL_ASK(mtl_id, object_at, "objectAtIndex:", (mtl_word index), (index))
 MTL_GET(mtl_id, localized_description, "localizedDescription")
 MTL_GET(mtl_number, code, "code")
 
+MTL_ASK(mtl_id, array_of, "arrayWithObject:", (mtl_id object), (object))
+MTL_ASK(mtl_id, url_of_path, "fileURLWithPath:", (mtl_id path), (path))
+
 // MTLDevice.
 MTL_GET(mtl_id, name, "name")
 MTL_GET(uint64_t, registry_id, "registryID")
@@ -46,6 +49,16 @@ MTL_ASK(mtl_id, new_buffer_with_bytes, "newBufferWithBytes:length:options:", (co
 MTL_ASK(mtl_id, new_residency_set, "newResidencySetWithDescriptor:error:", (mtl_id descriptor, mtl_id *out_error), (descriptor, out_error))
 MTL_ASK(mtl_id, new_library, "newLibraryWithSource:options:error:", (mtl_id source, mtl_id options, mtl_id *out_error), (source, options, out_error))
 MTL_ASK(mtl_id, new_pipeline, "newComputePipelineStateWithFunction:error:", (mtl_id function, mtl_id *out_error), (function, out_error))
+
+MTL_ASK(mtl_id, new_pipeline_of, "newComputePipelineStateWithDescriptor:options:reflection:error:", (mtl_id descriptor, mtl_word options, mtl_id *out_reflection, mtl_id *out_error), (descriptor, options, out_reflection, out_error))
+MTL_ASK(mtl_id, new_archive, "newBinaryArchiveWithDescriptor:error:", (mtl_id descriptor, mtl_id *out_error), (descriptor, out_error))
+
+// MTLComputePipelineDescriptor, MTLBinaryArchiveDescriptor, MTLBinaryArchive.
+MTL_TELL(set_function, "setComputeFunction:", (mtl_id function), (function))
+MTL_TELL(set_archives, "setBinaryArchives:", (mtl_id archives), (archives))
+MTL_TELL(set_url, "setUrl:", (mtl_id url), (url))
+MTL_ASK(bool, add_to_archive, "addComputePipelineFunctionsWithDescriptor:error:", (mtl_id descriptor, mtl_id *out_error), (descriptor, out_error))
+MTL_ASK(bool, serialize, "serializeToURL:error:", (mtl_id url, mtl_id *out_error), (url, out_error))
 
 // MTLCompileOptions, MTLLibrary, MTLFunctionConstantValues, MTLComputePipelineState.
 MTL_GET(mtl_id, new, "new")

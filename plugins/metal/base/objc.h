@@ -31,7 +31,8 @@ enum { MTL_STORAGE_SHARED = 0, MTL_STORAGE_PRIVATE = 32 }; // MTLResourceOptions
 enum { MTL_USAGE_READ = 1, MTL_USAGE_WRITE = 2 };
 enum { MTL_DISPATCH_SERIAL = 0, MTL_DISPATCH_CONCURRENT = 1 };
 enum { MTL_SCOPE_BUFFERS = 1 };
-enum { MTL_TYPE_INT = 29 }; // MTLDataType
+enum { MTL_TYPE_INT = 29 };             // MTLDataType
+enum { MTL_PIPELINE_FROM_ARCHIVE = 4 }; // MTLPipelineOptionFailOnBinaryArchiveMiss
 enum { MTL_STATUS_COMPLETED = 4, MTL_STATUS_ERROR = 5 };
 // Codes of MTLCommandBufferErrorDomain.
 enum { MTL_ERROR_ACCESS_REVOKED = 4, MTL_ERROR_OUT_OF_MEMORY = 8, MTL_ERROR_DEVICE_REMOVED = 11 };

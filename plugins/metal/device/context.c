@@ -88,7 +88,8 @@ static enum ggml_host_status make_pipeline(struct metal_context *context,
     mtl_id error = NULL;
     const mtl_id function = find_function(context, variant);
     if (!function) return metal_fail(GGML_HOST_FAILED, "metal: the library has no %s", name);
-    const mtl_id pipeline = mtl_new_pipeline(context->device, function, &error);
+    const mtl_id pipeline =
+        metal_archive_pipeline(&context->archive, context->device, function, &error);
     mtl_release(function);
     if (!pipeline)
         return metal_fail(GGML_HOST_FAILED, "metal: %s can't be used: %s", name, text_of(error));
@@ -134,6 +135,7 @@ static enum ggml_host_status load(struct metal_context *context) {
     if (!context->library)
         return metal_fail(GGML_HOST_FAILED, "metal: the kernels can't be compiled: %s",
                           text_of(error));
+    metal_archive_open(&context->archive, context->device, metal_source());
     return metal_context_pipeline(context, &(struct metal_variant){SIMT_KERNEL_move, 0, 0},
                                   &pipeline);
 }
@@ -160,12 +162,21 @@ struct metal_context *metal_context_new(mtl_id device) {
     return NULL;
 }
 
+void metal_context_keep(struct metal_context *context) {
+    void *pool = mtl_api.pool_push();
+    pthread_mutex_lock(&context->pipelines_mutex);
+    metal_archive_write(&context->archive);
+    pthread_mutex_unlock(&context->pipelines_mutex);
+    mtl_api.pool_pop(pool);
+}
+
 static void release_objects(struct metal_context *context) {
     for (int i = 0; i < SIMT_KERNEL_COUNT; ++i)
         mtl_release(context->pipelines[i]);
     mtl_id *special = &context->special[0][0][0];
     for (size_t i = 0; i < sizeof(context->special) / sizeof(*special); ++i)
         mtl_release(special[i]);
+    mtl_release(context->archive.handle);
     mtl_release(context->library);
     mtl_release(context->residency);
     mtl_release(context->staging);

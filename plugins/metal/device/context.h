@@ -8,12 +8,14 @@
 
 #include "base/objc.h"
 #include "base/util.h"
+#include "device/archive.h"
 #include "device/kernels.h"
 
 struct metal_context {
     mtl_id device; // the plugin's reference
     mtl_id library;
     pthread_mutex_t pipelines_mutex;
+    struct metal_archive archive; // of the pipelines
     // Each made when it is asked for first.
     mtl_id pipelines[SIMT_KERNEL_COUNT];
     mtl_id special[METAL_OWN_KERNELS][GGML_TYPE_COUNT][METAL_MAX_COLUMNS + 1];
@@ -44,6 +46,8 @@ void metal_context_free(struct metal_context *context);
 enum ggml_host_status metal_context_pipeline(struct metal_context *context,
                                              const struct metal_variant *variant,
                                              mtl_id *out_pipeline);
+// Keeps what was compiled for the next program. [any-thread]
+void metal_context_keep(struct metal_context *context);
 // OK, if there can be calls: fails in a child of the process that started Metal, and when the
 // device is lost. [any-thread]
 enum ggml_host_status metal_context_check(const struct metal_context *context);

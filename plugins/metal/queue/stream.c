@@ -128,6 +128,7 @@ static void stream_free(ggml_backend_t backend) {
     unlink_stream(stream);
     if (metal_in_owner()) {
         metal_stream_drain(stream);
+        metal_context_keep(stream->context);
         mtl_release(stream->mark);
         mtl_release(stream->queue);
     }

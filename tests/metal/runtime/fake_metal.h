@@ -25,6 +25,8 @@ long fake_metal_live(void);
 long fake_metal_faults(void);
 // Messages with this selector so far.
 long fake_metal_calls(const char *selector);
+// Pipelines that were compiled for an archive so far.
+long fake_metal_compiled(void);
 // The n-th of the following barriers is left out. Negative: none.
 void fake_metal_drop_barrier(long n);
 // Whether that has come.
