@@ -3,6 +3,8 @@
 // broadcasting, permuted views, and the rounding that a node permits.
 #include "fixture.h"
 
+#include "ggml-alloc.h"
+
 // Weights are decoded exactly up to one rounding and products are summed in F32: a relative error
 // of about 2^-24 sqrt(k) per result, squared; a lone result may also cancel.
 static const double EXACT = 1e-11;
@@ -433,6 +435,144 @@ static void test_unsupported_layouts_are_refused(void **state) {
     if (!ggml_tensor_error(node)) assert_false(ggml_backend_supports_op(f->cpu, node));
 }
 
+// --- repacked weights ----------------------------------------------------------------------------
+
+// Memory that the device offers besides its own, or NULL.
+static ggml_backend_buffer_type_t repacked_memory(const struct fixture *f) {
+    ggml_backend_dev_t device = ggml_backend_get_device(f->cpu);
+    void *entry = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(device),
+                                                    "ggml_backend_dev_get_extra_bufts");
+    ggml_backend_dev_get_extra_bufts_t get;
+    memcpy(&get, &entry, sizeof(get));
+    assert_non_null(get);
+    return get(device)[0];
+}
+
+// A tensor that is repacked, with the data of a plain one.
+struct weights {
+    struct ggml_context *ctx;
+    ggml_backend_buffer_t buffer;
+    struct ggml_tensor *tensor;
+};
+
+static void open_weights(struct weights *w, const struct fixture *f,
+                         const struct ggml_tensor *plain) {
+    const size_t size = ggml_nbytes(plain);
+    char *data = malloc(size);
+    w->ctx = ggml_init((struct ggml_init_params){.mem_size = 4096, .no_alloc = true});
+    w->tensor = ggml_dup_tensor(w->ctx, plain);
+    w->buffer = ggml_backend_alloc_ctx_tensors_from_buft(w->ctx, repacked_memory(f));
+    assert_non_null(w->buffer);
+    ggml_backend_tensor_set(w->tensor, plain->data, 0, size);
+    ggml_backend_tensor_get(w->tensor, data, 0, size);
+    assert_memory_equal(data, plain->data, size);
+    free(data);
+}
+
+static void close_weights(struct weights *w) {
+    ggml_backend_buffer_free(w->buffer);
+    ggml_free(w->ctx);
+}
+
+// The node with repacked weights is as that with plain ones, but for the order of sums.
+static void check_repacked(struct fixture *f, struct ggml_tensor *plain, struct ggml_tensor *node) {
+    struct weights w;
+    open_weights(&w, f, plain);
+    const size_t n = (size_t)ggml_nelements(node);
+    double *expected = malloc(n * sizeof(double)), *actual = malloc(n * sizeof(double));
+    float *again = malloc(n * sizeof(float));
+    assert_int_equal(fixture_compute(f, node, 2), GGML_STATUS_SUCCESS);
+    oracle_read(node, expected);
+    node->src[0] = w.tensor;
+    assert_true(ggml_backend_supports_op(f->cpu, node));
+    assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
+    oracle_read(node, actual);
+    memcpy(again, node->data, n * sizeof(float));
+    assert_true(oracle_nmse(actual, expected, (int64_t)n) <= EXACT);
+    for (int n_threads = 2; n_threads <= 3; ++n_threads) {
+        assert_int_equal(fixture_compute(f, node, n_threads), GGML_STATUS_SUCCESS);
+        assert_memory_equal(node->data, again, n * sizeof(float));
+    }
+    free(expected), free(actual), free(again);
+    close_weights(&w);
+}
+
+static const enum ggml_type repacked_types[] = {GGML_TYPE_Q4_0, GGML_TYPE_Q2_K, GGML_TYPE_Q3_K,
+                                                GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K};
+
+static void test_repacked_weights(void **state) {
+    struct fixture *f = *state;
+    assert_true(!repacked_memory(f) == !level_is_v3());
+    for (int i = 0; i < 6 && repacked_memory(f); ++i) {
+        const enum ggml_type type = repacked_types[i];
+        for (int64_t columns = 1; columns <= 40; columns += columns < 5 ? 1 : 35) {
+            struct ggml_tensor *a = fixture_tensor(f, type, 768, 72, 1, 1);
+            struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 768, columns, 1, 1);
+            check_repacked(f, a, ggml_mul_mat(f->ctx, a, b));
+            struct ggml_tensor *exact = ggml_mul_mat(f->ctx, a, b);
+            ggml_prec_set_acc(exact, GGML_PREC_F32);
+            check_repacked(f, a, exact);
+        }
+    }
+}
+
+static void test_repacked_experts(void **state) {
+    struct fixture *f = *state;
+    for (int i = 0; i < 6 && repacked_memory(f); ++i) {
+        for (int64_t tokens = 1; tokens <= 31; tokens += 15) {
+            struct ggml_tensor *a = fixture_tensor(f, repacked_types[i], 256, 64, 4, 1);
+            struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 256, 1, tokens, 1);
+            struct ggml_tensor *ids = fixture_indices(f, 4, 2, tokens, 1);
+            check_repacked(f, a, ggml_mul_mat_id(f->ctx, a, b, ids));
+        }
+    }
+}
+
+// A column's results have the same bits whatever columns are beside it.
+static void test_repacked_columns_are_alike(void **state) {
+    struct fixture *f = *state;
+    for (int i = 0; i < 6 && repacked_memory(f); ++i) {
+        struct ggml_tensor *a = fixture_tensor(f, repacked_types[i], 512, 16, 1, 1);
+        struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 512, FEW, 1, 1);
+        struct weights w;
+        open_weights(&w, f, a);
+        struct ggml_tensor *all = ggml_mul_mat(f->ctx, w.tensor, b);
+        assert_int_equal(fixture_compute(f, all, 1), GGML_STATUS_SUCCESS);
+        for (int64_t n = 1; n < FEW; ++n) {
+            struct ggml_tensor *some = ggml_view_2d(f->ctx, b, 512, n, b->nb[1], 0);
+            struct ggml_tensor *node = ggml_mul_mat(f->ctx, w.tensor, some);
+            assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
+            assert_memory_equal(node->data, all->data, ggml_nbytes(node));
+        }
+        close_weights(&w);
+    }
+}
+
+// Only products take repacked weights, and only whole ones.
+static void test_what_repacked_weights_are_refused_for(void **state) {
+    struct fixture *f = *state;
+    if (!repacked_memory(f)) return;
+    struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q4_K, 256, 16, 1, 1);
+    struct ggml_tensor *odd = fixture_tensor(f, GGML_TYPE_Q4_K, 256, 12, 1, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 256, 2, 1, 1);
+    struct weights w, x;
+    open_weights(&w, f, a);
+    open_weights(&x, f, odd);
+    struct ggml_tensor *part = ggml_view_2d(f->ctx, w.tensor, 256, 8, w.tensor->nb[1], 0);
+    struct ggml_tensor *refused[] = {
+        ggml_get_rows(f->ctx, w.tensor, fixture_indices(f, 16, 3, 1, 1)),
+        ggml_mul_mat(f->ctx, part, b),
+        ggml_mul_mat(f->ctx, x.tensor, b),
+    };
+    for (int i = 0; i < 3; ++i) {
+        assert_false(ggml_backend_supports_op(f->cpu, refused[i]));
+        assert_int_equal(fixture_compute(f, refused[i], 2), GGML_STATUS_FAILED);
+        ggml_clear_error();
+    }
+    close_weights(&w);
+    close_weights(&x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cpu_test(test_every_weight_type),
@@ -450,6 +590,10 @@ int main(void) {
         cpu_test(test_experts),
         cpu_test(test_unknown_expert_fails_the_graph),
         cpu_test(test_unsupported_layouts_are_refused),
+        cpu_test(test_repacked_weights),
+        cpu_test(test_repacked_experts),
+        cpu_test(test_repacked_columns_are_alike),
+        cpu_test(test_what_repacked_weights_are_refused_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 
 #include "ggml-cpu.h"
 #include "kernels.h"
+#include "types/repacked.h"
 
 enum {
     GUARD = 64, // bytes after each result that have to stay as they are
@@ -230,7 +231,7 @@ static void check_map(struct check *check, enum ggml_unary_op op, int64_t n) {
 // --- products ------------------------------------------------------------------------------------
 
 static bool is_rounding(enum kernel_way way) {
-    return way == KERNEL_ROUNDED || way == KERNEL_STRIPS;
+    return way == KERNEL_ROUNDED || way == KERNEL_STRIPS || way == KERNEL_REPACKED;
 }
 
 // How many terms a result has, and how many results there are for a column.
@@ -244,7 +245,7 @@ static int64_t results_of(const struct kernel_product *p, enum kernel_way way) {
 
 struct operands {
     struct kernel_product product;
-    char *rows;
+    char *rows, *repacked; // the second NULL unless the way needs it
     float *x, *y;
     float *unpacked;          // rows by the scalar unpacker
     double largest[MAX_ROWS]; // magnitude in a row
@@ -275,8 +276,22 @@ static void make_operands(struct check *check, struct operands *o, enum ggml_typ
     kernel_random_floats(o->x, n_columns * x_stride, &check->random);
 }
 
+// The product gets the rows side by side; what is expected still reads those that lie apart.
+static void repack_rows(struct operands *o) {
+    struct kernel_product *p = &o->product;
+    const struct repacked_format f = repacked_format(p->type);
+    if (f.size == 0) return;
+    o->repacked = get_memory((size_t)p->n_rows * p->row_stride);
+    for (int64_t r = 0; r < p->n_rows; ++r)
+        repacked_write(f, o->rows + (size_t)r * p->row_stride, (int)(r % REPACKED_ROWS),
+                       p->k / f.size,
+                       o->repacked + (size_t)(r - r % REPACKED_ROWS) * p->row_stride);
+    p->rows = o->repacked;
+}
+
 static void free_operands(struct operands *o) {
-    free(o->rows), free(o->x), free(o->y), free(o->unpacked), free(o->used), free(o->work_memory);
+    free(o->repacked), free(o->rows), free(o->x), free(o->y), free(o->unpacked), free(o->used),
+        free(o->work_memory);
 }
 
 // Some columns are 0, subnormal, huge, or have an infinity or NaN.
@@ -372,6 +387,7 @@ static void check_product(struct check *check, enum kernel_way way, enum ggml_ty
     struct operands o;
     make_operands(check, &o, type, k, n_rows, n_columns);
     if (at_edges) set_edge_columns(check, &o, way);
+    if (way == KERNEL_REPACKED) repack_rows(&o);
     memset(o.y, POISON, (size_t)(n_columns * o.product.y_stride) * sizeof(float));
     if (check->table->multiply[way](&o.product)) {
         expect(check, &o, way);
@@ -398,7 +414,8 @@ static int choose_depths(enum ggml_type type, int64_t *depths) {
 static void check_products(struct check *check, enum kernel_way way, enum ggml_type type) {
     static const int64_t few_rows[] = {1, 3, 4, 5}, many_rows[] = {1, 4, 15, 17, 48, 50};
     static const int64_t few[] = {1, 2, 3, 4}, many[] = {1, 3, 5, 8, 13};
-    const bool is_few = way == KERNEL_VECTOR || way == KERNEL_ROUNDED;
+    const bool is_repacked = way == KERNEL_REPACKED;
+    const bool is_few = way == KERNEL_VECTOR || way == KERNEL_ROUNDED || is_repacked;
     const bool is_tiles = way == KERNEL_TILES;
     int64_t depths[16];
     const int n_depths = choose_depths(type, depths);
@@ -406,9 +423,10 @@ static void check_products(struct check *check, enum kernel_way way, enum ggml_t
     check->wrong = false;
     for (int i = 0; i < n_depths * n_columns; ++i) {
         const int64_t columns = (is_few ? few : many)[i % n_columns];
-        const int64_t rows = is_few     ? few_rows[i / 2 % n_rows]
-                             : is_tiles ? 1 + i % KERNEL_MAX_TILE_ROWS
-                                        : many_rows[i % n_rows];
+        const int64_t rows = is_repacked ? REPACKED_ROWS * (1 + i % 3)
+                             : is_few    ? few_rows[i / 2 % n_rows]
+                             : is_tiles  ? 1 + i % KERNEL_MAX_TILE_ROWS
+                                         : many_rows[i % n_rows];
         check_product(check, way, type, depths[i / n_columns], rows, columns, false);
         check_product(check, way, type, depths[i / n_columns], rows, columns, true);
     }

@@ -50,8 +50,8 @@ const enum ggml_unary_op *kernel_maps(int *out_count) {
 }
 
 const char *kernel_way_name(enum kernel_way way) {
-    static const char *const names[KERNEL_WAYS] = {"vector", "rounded", "tiles",  "packed",
-                                                   "pairs",  "strips",  "scores", "sums"};
+    static const char *const names[KERNEL_WAYS] = {
+        "vector", "rounded", "tiles", "packed", "pairs", "strips", "repacked", "scores", "sums"};
     return names[way];
 }
 

@@ -12,14 +12,15 @@
 
 // Ways to multiply rows with columns.
 enum kernel_way {
-    KERNEL_VECTOR,  // few columns, as floats
-    KERNEL_ROUNDED, // few columns, rounded to bytes
-    KERNEL_TILES,   // columns as they lie
-    KERNEL_PACKED,  // packed columns and panels of rows
-    KERNEL_PAIRS,   // the same of BF16, columns rounded to it
-    KERNEL_STRIPS,  // the same of blocks, columns rounded to bytes
-    KERNEL_SCORES,  // plain rows with few columns, in attention
-    KERNEL_SUMS,    // plain rows added up, of which the columns have the weights, in attention
+    KERNEL_VECTOR,   // few columns, as floats
+    KERNEL_ROUNDED,  // few columns, rounded to bytes
+    KERNEL_TILES,    // columns as they lie
+    KERNEL_PACKED,   // packed columns and panels of rows
+    KERNEL_PAIRS,    // the same of BF16, columns rounded to it
+    KERNEL_STRIPS,   // the same of blocks, columns rounded to bytes
+    KERNEL_REPACKED, // few columns, rounded to bytes, with rows side by side
+    KERNEL_SCORES,   // plain rows with few columns, in attention
+    KERNEL_SUMS,     // plain rows added up, of which the columns have the weights, in attention
     KERNEL_WAYS,
 };
 
@@ -32,9 +33,9 @@ enum {
 // sum over all r of element i of row r times x[c * x_stride + r].
 struct kernel_product {
     enum ggml_type type; // of the rows
-    const char *rows;
-    size_t row_stride; // bytes
-    int64_t k;         // elements of a row, > 0, whole blocks
+    const char *rows;    // with KERNEL_REPACKED as types/repacked.h has them
+    size_t row_stride;   // bytes
+    int64_t k;           // elements of a row, > 0, whole blocks
     int64_t n_rows;
     const float *x; // column c from x[c * x_stride] on
     int64_t x_stride;

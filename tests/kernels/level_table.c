@@ -9,6 +9,7 @@
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_inner.h"
 #include "ops/mul_mat/gemm_rounded.h"
+#include "ops/mul_mat/mul_repacked.h"
 #include "ops/mul_mat/mul_rounded.h"
 #include "types/unpack.h"
 
@@ -45,7 +46,7 @@ static bool dot(enum ggml_type type, const void *x, const void *y, int n, float 
 static struct gemm_rows open_product(const struct kernel_product *p, struct gemm_column *columns) {
     for (int64_t c = 0; c < p->n_columns; ++c)
         columns[c] = (struct gemm_column){p->x + c * p->x_stride, p->y + c * p->y_stride};
-    return (struct gemm_rows){p->rows, p->row_stride, p->type, p->k};
+    return (struct gemm_rows){p->rows, p->row_stride, p->type, p->k, false};
 }
 
 static bool multiply_vector(const struct kernel_product *p) {
@@ -69,6 +70,17 @@ static bool multiply_rounded(const struct kernel_product *p) {
     const struct gemm_rows rows = open_product(p, columns);
     CPU_FN(cpu_round_columns)(columns, p->n_columns, p->k, p->work);
     CPU_FN(cpu_mul_rounded)(&rows, 0, p->n_rows, columns, p->n_columns, p->work);
+    return true;
+}
+
+static bool multiply_repacked(const struct kernel_product *p) {
+    struct gemm_column columns[KERNEL_MAX_COLUMNS];
+    if (!CPU_REPACKS || repacked_format(p->type).size == 0) return false;
+    if (p->n_columns > ROUNDED_COLUMNS || p->n_rows % REPACKED_ROWS) return false;
+    struct gemm_rows rows = open_product(p, columns);
+    rows.repacked = true;
+    CPU_FN(cpu_round_columns)(columns, p->n_columns, p->k, p->work);
+    CPU_FN(cpu_mul_repacked)(&rows, 0, p->n_rows, columns, p->n_columns, p->work);
     return true;
 }
 
@@ -179,6 +191,7 @@ const struct kernel_table CPU_FN(kernel_table) = {
                  [KERNEL_PACKED] = multiply_packed,
                  [KERNEL_PAIRS] = multiply_pairs,
                  [KERNEL_STRIPS] = multiply_strips,
+                 [KERNEL_REPACKED] = multiply_repacked,
                  [KERNEL_SCORES] = multiply_scores,
                  [KERNEL_SUMS] = multiply_sums},
 };

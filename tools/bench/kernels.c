@@ -19,7 +19,7 @@ static const char usage[] =
     "thread.\n\n"
     "  --level NAME    instruction-set level, as in GGML_CPU_LEVEL (default the best one here)\n"
     "  --kernel NAME   only unpack, pack, round, dot, map, vector, rounded, tiles, packed,\n"
-    "                  pairs, strips, scores or sums\n"
+    "                  pairs, strips, repacked, scores or sums\n"
     "  --type NAME     only rows of this type\n"
     "  -m N, -n N, -k N  rows (default 64) and columns (1 or 16, as the kernel is for) of "
     "products,\n"
@@ -159,7 +159,7 @@ static void *align(void *memory) {
 static bool bench_subject(const struct options *options, const struct kernel_level *level,
                           const struct kernel_table *scalar, struct subject s, bool *first) {
     const bool few = s.kernel != PRODUCT || s.way == KERNEL_VECTOR || s.way == KERNEL_ROUNDED ||
-                     s.way == KERNEL_SCORES || s.way == KERNEL_SUMS;
+                     s.way == KERNEL_REPACKED || s.way == KERNEL_SCORES || s.way == KERNEL_SUMS;
     const enum ggml_type type = s.type;
     int64_t k = options->k ? options->k : 1024;
     const int64_t n_columns = s.kernel != PRODUCT ? 1 : options->n ? options->n : few ? 1 : 16;
@@ -168,6 +168,7 @@ static bool bench_subject(const struct options *options, const struct kernel_lev
     const size_t row = ggml_row_size(type, k);
     if (s.kernel == PRODUCT && options->cold) n_rows = (int64_t)(bench_cold_bytes() / row);
     if (s.way == KERNEL_TILES && s.kernel == PRODUCT) n_rows = KERNEL_MAX_TILE_ROWS;
+    if (s.way == KERNEL_REPACKED) n_rows = (n_rows + 7) / 8 * 8; // whole eights
     struct memory memory;
     const bool ready = make_memory(&memory, type, k, n_rows, n_columns);
     if (ready) {

@@ -70,10 +70,10 @@ struct cpu_range {
 };
 
 // Of n items of a node those that this thread computes next, so that a thread which is held up
-// leaves the rest to others; false when none are left. `range` begins as {0}. Pieces become smaller
-// towards the end (guided self-scheduling: Polychronopoulos and Kuck, 1987), but have `least` items
-// where that leaves some for every thread. Between two barriers only one kind of items is shared
-// out so. [stream]
+// leaves the rest to others; false when none are left. `range` begins as {0}. Three quarters are
+// even parts; pieces of the rest become smaller and smaller (guided self-scheduling:
+// Polychronopoulos and Kuck, 1987), but have `least` items where that leaves some for every thread.
+// Between two barriers only one kind of items is shared out so. [stream]
 bool cpu_task_take(const struct cpu_task *task, int64_t n, int64_t least, struct cpu_range *range);
 
 // Another process or thread may write to the memory that a number was read from: the compiler may

@@ -115,6 +115,14 @@ void cpu_team_barrier(struct cpu_team *team) {
         relax(&spins);
 }
 
+// What is left of n items, of which `begin` are taken: even parts of the first three quarters, then
+// smaller and smaller pieces.
+static int64_t next_size(int64_t n, int64_t begin, int64_t least, int nth) {
+    const int64_t even = n * 3 / 4 / nth;
+    const int64_t size = begin < even * nth ? even : (n - begin) / (2 * nth);
+    return MIN(n - begin, MAX(least, size));
+}
+
 // What is taken orders nothing: barriers do.
 bool cpu_task_take(const struct cpu_task *task, int64_t n, int64_t least, struct cpu_range *range) {
     int64_t begin = range->end, size = n - begin;
@@ -123,7 +131,7 @@ bool cpu_task_take(const struct cpu_task *task, int64_t n, int64_t least, struct
         least = MAX(1, MIN(least, (n + task->nth - 1) / task->nth));
         begin = atomic_load_explicit(taken, memory_order_relaxed);
         do
-            size = MIN(n - begin, MAX(least, (n - begin) / (2 * task->nth)));
+            size = next_size(n, begin, least, task->nth);
         while (size > 0 &&
                !atomic_compare_exchange_weak_explicit(taken, &begin, begin + size,
                                                       memory_order_relaxed, memory_order_relaxed));

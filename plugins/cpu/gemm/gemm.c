@@ -92,11 +92,10 @@ static int widest(int64_t n_columns) {
 // F32.
 static void open_panel(const struct gemm_rows *rows, int64_t row, int n_rows, int64_t k0, int64_t k,
                        float *panel, const float **a) {
-    const struct ggml_type_traits *traits = ggml_get_type_traits(rows->type);
-    const size_t offset = (size_t)(k0 / traits->blck_size) * traits->type_size;
+    char blocks[GEMM_DEPTH / REPACKED_MAX_BLOCK * REPACKED_MAX_BYTES];
     const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(rows->type);
     for (int r = 0; r < n_rows; ++r) {
-        const char *x = rows->data + (size_t)(row + r) * rows->stride + offset;
+        const char *x = gemm_blocks(rows, row + r, k0, k, blocks);
         if (rows->type == GGML_TYPE_F32) {
             a[r] = (const float *)(const void *)x;
         } else {

@@ -6,6 +6,7 @@
 
 #include "gemm/gemm_size.h"
 #include "simd/simd.h"
+#include "types/repacked.h"
 #include "types/unpack.h"
 
 // Dense rows of k elements.
@@ -14,7 +15,24 @@ struct gemm_rows {
     size_t stride; // bytes between rows
     enum ggml_type type;
     int64_t k;
+    bool repacked; // eight side by side: `data` is that of a whole matrix
 };
+
+// Elements [k0, k0 + k) of a row, whole blocks: where they lie, or copied to memory where rows are
+// repacked, which holds REPACKED_MAX_BYTES for each REPACKED_MAX_BLOCK.
+static inline const char *gemm_blocks(const struct gemm_rows *rows, int64_t row, int64_t k0,
+                                      int64_t k, char *memory) {
+    if (!rows->repacked) {
+        const struct ggml_type_traits *traits = ggml_get_type_traits(rows->type);
+        const size_t at = (size_t)(k0 / traits->blck_size) * traits->type_size;
+        return rows->data + (size_t)row * rows->stride + at;
+    }
+    const struct repacked_format f = repacked_format(rows->type);
+    const char *eight = rows->data + (size_t)(row - row % REPACKED_ROWS) * rows->stride;
+    repacked_read(f, eight + k0 / f.size * f.bytes * REPACKED_ROWS, (int)(row % REPACKED_ROWS),
+                  k / f.size, memory);
+    return memory;
+}
 
 // Rows that few columns are multiplied with lie apart, each a quarter of all further on, so that
 // memory is read in as many long streams: rows side by side that are shorter than a page end before

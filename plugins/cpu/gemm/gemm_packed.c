@@ -88,11 +88,11 @@ static void pack_panel(const struct product *p, int64_t row, int n_rows, int n_l
                        int64_t k) {
     const struct gemm_rows *rows = p->rows;
     const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(rows->type);
-    const char *data = rows->data + (size_t)row * rows->stride + bytes_of(rows, k0);
+    char blocks[PACKED_DEPTH / REPACKED_MAX_BLOCK * REPACKED_MAX_BYTES];
     for (int r = 0; r < n_lanes; r += GROUP) {
         const float *x[GROUP];
         for (int i = 0; i < GROUP; ++i) {
-            const char *from = data + (size_t)MIN(r + i, n_rows - 1) * rows->stride;
+            const char *from = gemm_blocks(rows, row + MIN(r + i, n_rows - 1), k0, k, blocks);
             x[i] = (const float *)(const void *)from;
             if (rows->type == GGML_TYPE_F32) continue;
             x[i] = p->unpacked + i * PACKED_DEPTH;
@@ -262,6 +262,6 @@ void CPU_FN(cpu_gemm_packed)(const struct gemm_rows *rows, int64_t row, int64_t 
 // Products of BF16 rows with columns as pairs; a pair counts as one F32 element of the panel.
 void CPU_FN(cpu_gemm_pairs)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                             const struct gemm_column *columns, int64_t n_columns, float *work) {
-    const struct gemm_rows pairs = {rows->data, rows->stride, GGML_TYPE_F32, rows->k / 2};
+    const struct gemm_rows pairs = {rows->data, rows->stride, GGML_TYPE_F32, rows->k / 2, false};
     compute(&pairs, row, n_rows, columns, n_columns, true, work);
 }

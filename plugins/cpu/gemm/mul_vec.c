@@ -225,7 +225,7 @@ static size_t distance_ahead(size_t stride) {
 // pay: nothing is computed then.
 bool CPU_FN(cpu_mul_vec)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                          const struct gemm_column *columns, int64_t n_columns) {
-    const bool few = LANES > 1 && n_columns <= most_columns(rows->type);
+    const bool few = LANES > 1 && n_columns <= most_columns(rows->type) && !rows->repacked;
     const dot_fn dot = few ? choose(rows->type) : NULL;
     if (!dot) return false;
     struct tile t = {.k = rows->k, .ahead = distance_ahead(rows->stride)};

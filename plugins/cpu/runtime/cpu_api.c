@@ -7,6 +7,7 @@
 
 #include "base/threadpool.h"
 #include "base/util.h"
+#include "runtime/device.h"
 #include "runtime/level.h"
 #include "runtime/stream.h"
 
@@ -53,13 +54,6 @@ const struct ggml_cpu_api *cpu_api(void) {
 
 static struct ggml_threadpool *threadpool_new(struct ggml_threadpool_params *params) {
     return params ? new_pool(params) : NULL;
-}
-
-// Weights are never repacked here, so there are no other types; the list is not absent but empty.
-static ggml_backend_buffer_type_t *extra_buffer_types(ggml_backend_dev_t device) {
-    static ggml_backend_buffer_type_t none[] = {NULL};
-    (void)device;
-    return none;
 }
 
 // One {name, "1"} per feature of the level in use that ggml names too.
@@ -131,7 +125,7 @@ void *cpu_proc_address(ggml_backend_reg_t reg, const char *name) {
         FUNCTION("ggml_backend_set_abort_callback", cpu_stream_set_abort_callback),
         FUNCTION("ggml_backend_cpu_set_threadpool", cpu_stream_set_threadpool),
         FUNCTION("ggml_backend_cpu_set_use_ref", cpu_stream_set_use_ref),
-        FUNCTION("ggml_backend_dev_get_extra_bufts", extra_buffer_types),
+        FUNCTION("ggml_backend_dev_get_extra_bufts", cpu_extra_buffer_types),
         FUNCTION("ggml_backend_get_features", get_features),
         FUNCTION("ggml_threadpool_new", threadpool_new),
         FUNCTION("ggml_threadpool_free", cpu_threadpool_free),

@@ -12,7 +12,9 @@
 #include "runtime/cpu_api.h"
 #include "runtime/kernel_list.h"
 #include "runtime/level.h"
+#include "runtime/plan.h"
 #include "runtime/stream.h"
+#include "types/repacked.h"
 
 static const char *device_name(ggml_backend_dev_t dev) {
     (void)dev;
@@ -96,9 +98,10 @@ static bool device_supports_op(ggml_backend_dev_t dev, const struct ggml_tensor 
     return cpu_supports_op(node);
 }
 
-// Whatever the processor can address, whichever plugin allocated it.
+// Whatever the processor can address, whichever plugin allocated it, and repacked weights.
 static bool device_supports_buft(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft) {
     (void)dev;
+    if (buft->table == &cpu_repacked_table) return true;
     return buft->table->is_host && buft->table->is_host(buft);
 }
 
@@ -129,6 +132,15 @@ static const struct ggml_device_table device_table = {
 };
 
 static struct ggml_backend_device device_object = {.table = &device_table, .reg = &reg_object};
+
+static struct ggml_backend_buffer_type repacked_type = {.table = &cpu_repacked_table,
+                                                        .device = &device_object};
+
+ggml_backend_buffer_type_t *cpu_extra_buffer_types(ggml_backend_dev_t device) {
+    static ggml_backend_buffer_type_t repacked[] = {&repacked_type, NULL}, none[] = {NULL};
+    (void)device;
+    return *cpu_level()->repacks && !cpu_rounding_is_disabled() ? repacked : none;
+}
 
 static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
     (void)reg;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "ggml-shape.h"
+#include "types/repacked.h"
 
 // Neither list of the quantised types may forget one.
 #define GGML_TYPE_ROW(number, name, text, block, size, quantized, since)                           \
@@ -77,10 +78,23 @@ const struct cpu_kernel *cpu_kernel_find(const struct ggml_tensor *node) {
     return sub < CPU_SUB_RMS_NORM_MUL ? cpu_kernel_find_sub(node, sub) : NULL;
 }
 
+// Tensors in memory of repacked weights that are not repacked fit nothing.
+bool cpu_layouts_fit(const struct ggml_tensor *node) {
+    const bool is_product = node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID;
+    bool fits = cpu_layout_of(node) == CPU_LAYOUT_PLAIN;
+    for (int i = 0; i < GGML_MAX_SRC && fits; ++i) {
+        if (!node->src[i]) continue;
+        const enum cpu_layout layout = cpu_layout_of(node->src[i]);
+        fits =
+            layout == CPU_LAYOUT_PLAIN || (is_product && i == 0 && layout == CPU_LAYOUT_REPACKED);
+    }
+    return fits;
+}
+
 // Nodes without a kernel are supported if there is nothing to compute: views, and empty results.
 bool cpu_supports_op(const struct ggml_tensor *node) {
     if (!ggml_node_is_known(node)) return false;
     const bool nothing_to_do =
         ggml_op_is_empty(node->op) || (node->op < GGML_OP_COUNT && ggml_nelements(node) == 0);
-    return nothing_to_do || cpu_kernel_find(node) != NULL;
+    return nothing_to_do || (cpu_layouts_fit(node) && cpu_kernel_find(node) != NULL);
 }

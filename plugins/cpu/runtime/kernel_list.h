@@ -49,6 +49,9 @@ const struct cpu_kernel *cpu_kernel_find(const struct ggml_tensor *node);
 const struct cpu_kernel *cpu_kernel_find_sub(const struct ggml_tensor *node, int sub);
 // Index of a row.
 int cpu_kernel_index(const struct cpu_kernel *kernel);
+// Whether all operands and the result lie where kernels of the node read and write them: only
+// weights of products may be repacked. [any-thread]
+bool cpu_layouts_fit(const struct ggml_tensor *node);
 // Whether the device computes the node, view operations included. [any-thread]
 bool cpu_supports_op(const struct ggml_tensor *node);
 

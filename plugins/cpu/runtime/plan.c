@@ -10,6 +10,7 @@
 #include "ggml-shape.h"
 #include "runtime/fuse.h"
 #include "runtime/level.h"
+#include "types/repacked.h"
 
 // The message names the node and how to find out beforehand.
 static enum ggml_status unsupported(const struct ggml_tensor *node) {
@@ -20,11 +21,11 @@ static enum ggml_status unsupported(const struct ggml_tensor *node) {
                     GGML_MAX_NAME, node->name, ggml_op_name(node->op), type);
 }
 
-// Without a buffer it is plain memory of the application.
+// Without a buffer it is plain memory of the application. Repacked weights are in the host's too.
 static bool in_host_memory(const struct ggml_tensor *tensor) {
     const struct ggml_tensor *owner = tensor->view_src ? tensor->view_src : tensor;
     const ggml_backend_buffer_t buffer = tensor->buffer ? tensor->buffer : owner->buffer;
-    if (!buffer || !buffer->buft) return true;
+    if (!buffer || !buffer->buft || buffer->buft->table == &cpu_repacked_table) return true;
     return buffer->buft->table->is_host && buffer->buft->table->is_host(buffer->buft);
 }
 
@@ -33,7 +34,12 @@ static enum ggml_status check_memory(const struct ggml_tensor *node) {
     bool host = in_host_memory(node);
     for (int i = 0; i < GGML_MAX_SRC && host; ++i)
         host = !node->src[i] || in_host_memory(node->src[i]);
-    if (host) return GGML_STATUS_SUCCESS;
+    if (host && cpu_layouts_fit(node)) return GGML_STATUS_SUCCESS;
+    if (host)
+        return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_UNSUPPORTED,
+                        "node '%.*s' (%s) or an operand is in memory of repacked weights, which "
+                        "only products read",
+                        GGML_MAX_NAME, node->name, ggml_op_name(node->op));
     return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_UNSUPPORTED,
                     "node '%.*s' (%s) or an operand is in another device's memory: copy it to host "
                     "memory first",
@@ -107,7 +113,7 @@ static int plan_node(struct cpu_plan *plan, const struct ggml_graph *graph, int 
     return n_nodes;
 }
 
-static bool is_rounding_disabled(void) {
+bool cpu_rounding_is_disabled(void) {
     const struct ggml_host_table *host = ggml_sdk_host();
     const char *value = host ? host->get_config(host, "GGML_CPU_DISABLE_ROUNDING") : NULL;
     return value && strcmp(value, "1") == 0;
@@ -132,7 +138,7 @@ enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_graph *g
     plan->work_size = 0;
     plan->n_threads = n_threads;
     plan->use_ref = use_ref;
-    plan->exact = is_rounding_disabled();
+    plan->exact = cpu_rounding_is_disabled();
     plan->n_nodes = graph->n_nodes;
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS;)
         i += plan_node(plan, graph, i, &status);

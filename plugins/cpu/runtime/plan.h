@@ -47,6 +47,8 @@ enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_graph *g
                                bool use_ref);
 // Computes it; operands' data may have moved since. [stream]
 enum ggml_status cpu_plan_run(const struct cpu_plan *plan, const struct cpu_run *run);
+// Whether the environment asks for products without rounded operands. [any-thread]
+bool cpu_rounding_is_disabled(void);
 void cpu_plan_free(struct cpu_plan *plan);
 
 #endif

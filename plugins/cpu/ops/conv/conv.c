@@ -33,7 +33,7 @@ static void multiply(const struct direct *d, int64_t channel, int64_t n_patches)
     struct gemm_column columns[GEMM_COLUMNS];
     const int64_t n = MIN(d->conv.channels_out - channel, GEMM_COLUMNS);
     const struct gemm_rows rows = {(const char *)d->block, (size_t)d->patch * sizeof(float),
-                                   GGML_TYPE_F32, d->patch};
+                                   GGML_TYPE_F32, d->patch, false};
     // The result has pixels innermost, then channels, then images.
     const int64_t first =
         (d->block_image * d->conv.channels_out + channel) * d->pixels + d->block_first;

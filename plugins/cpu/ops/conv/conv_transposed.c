@@ -82,7 +82,7 @@ static void add_columns(const struct transposed *t, const struct target *to, int
         const int n_rows = (int)MIN(rows - r, GEMM_MAX_ROWS);
         const struct gemm_rows block = {(const char *)(filters + r * c->channels),
                                         (size_t)c->channels * sizeof(float), GGML_TYPE_F32,
-                                        c->channels};
+                                        c->channels, false};
         CPU_FN(cpu_gemm)(&block, 0, n_rows, columns, n, NULL);
         scatter(t, to, r, n_rows, x, n);
     }

@@ -153,11 +153,12 @@ static const struct type_row type_rows[GGML_TYPE_COUNT] = {
 static void pack_panel(const struct gemm_rows *rows, int64_t row, int64_t n_rows, int64_t n_lanes,
                        int64_t k0, int64_t k, struct strip_panel *panel) {
     const struct type_row *type = &type_rows[rows->type];
-    const char *from = rows->data + (size_t)(k0 / type->size * type->bytes);
+    if (rows->repacked && pack_repacked(rows, row, n_rows, k0, k, panel)) return;
+    char blocks[ROWS][REPACKED_MAX_BYTES];
     for (int64_t v = 0; v < n_lanes; v += ROWS) {
         const char *lanes[ROWS];
         for (int r = 0; r < ROWS; ++r)
-            lanes[r] = from + (size_t)(row + MIN(v + r, n_rows - 1)) * rows->stride;
+            lanes[r] = gemm_blocks(rows, row + MIN(v + r, n_rows - 1), k0, k, blocks[r]);
         const struct panel_rows to = {lanes, k, panel, v, n_lanes};
         type->pack(&to);
     }

@@ -8,6 +8,7 @@
 #include "gemm/mul_vec.h"
 #include "ops/mul_mat/gemm_rounded.h"
 #include "ops/mul_mat/mul_mat_pack.h"
+#include "ops/mul_mat/mul_repacked.h"
 #include "ops/mul_mat/mul_rounded.h"
 
 // Few columns: memory is read in streams that are not worth ending before so many bytes of rows.
@@ -19,6 +20,7 @@ struct product {
     const float *packed;
     struct strip *strips; // of all matrices' columns, where they are rounded so
     bool pairs;           // columns are rounded to BF16
+    bool repacked;        // rows of src0 are
     int64_t r2, r3;       // matrices of src1 per matrix of src0
     int64_t n_columns;
 };
@@ -54,7 +56,7 @@ static struct gemm_rows open_matrix(const struct product *p, int64_t matrix, int
     for (int64_t c = 0; c < n; ++c)
         columns[c] = column_at(p, i2, i3, column + c);
     return (struct gemm_rows){ggml_row_data(a, (struct ggml_row){0, i2, i3}), a->nb[1], a->type,
-                              a->ne[0]};
+                              a->ne[0], p->repacked};
 }
 
 // Some rows times some columns: by vectors if that is worth it, otherwise by unpacked panels.
@@ -68,8 +70,8 @@ static void compute_unit(const struct product *p, int64_t matrix, int64_t row, i
         CPU_FN(cpu_gemm)(&rows, row + r, MIN(n_rows - r, GEMM_STREAMS), columns, n, panel);
 }
 
-// Panels of rows are shared out among the threads, and columns too where there are few panels; a
-// thread packs the columns for each piece that it takes.
+// Panels of rows are split between the threads, and columns too where there are few panels; a
+// thread packs the columns for as many panels as it may, and so takes no more of them later.
 static void compute_panels(const struct product *p, const struct cpu_task *task, float *work) {
     const struct ggml_tensor *a = task->dst->src[0];
     const int64_t matrices = a->ne[2] * a->ne[3];
@@ -78,13 +80,12 @@ static void compute_panels(const struct product *p, const struct cpu_task *task,
     while (width >= 64 && matrices * panels * (p->n_columns / width) < 4 * (int64_t)task->nth)
         width = width / 2;
     const int64_t blocks = (p->n_columns + width - 1) / width;
-    const int64_t units = matrices * blocks * panels;
-    struct cpu_range range = {0};
-    while (range.begin < range.end || cpu_task_take(task, units, units / (4 * task->nth), &range)) {
-        const int64_t unit = range.begin;
+    int64_t unit, end;
+    cpu_task_range(task, matrices * blocks * panels, &unit, &end);
+    while (unit < end) {
         const int64_t row = unit % panels * GEMM_PANEL;
         const int64_t column = unit / panels % blocks * width;
-        const int64_t n = MIN(range.end - unit, panels - unit % panels);
+        const int64_t n = MIN(end - unit, panels - unit % panels);
         const int64_t n_columns = MIN(p->n_columns - column, width);
         struct gemm_column columns[PACKED_COLUMNS];
         const struct gemm_rows rows =
@@ -94,14 +95,14 @@ static void compute_panels(const struct product *p, const struct cpu_task *task,
             CPU_FN(cpu_gemm_pairs)(&rows, row, n_rows, columns, n_columns, work);
         else
             CPU_FN(cpu_gemm_packed)(&rows, row, n_rows, columns, n_columns, work);
-        range.begin += n;
+        unit += n;
     }
 }
 
 // Rows are shared out among the threads; each rounds the columns for itself, which takes less time
 // than to wait for others.
 static void compute_rounded(const struct product *p, const struct cpu_task *task, void *work) {
-    enum { ROWS = 4 };
+    enum { ROWS = REPACKED_ROWS };
     const struct ggml_tensor *a = task->dst->src[0];
     const int64_t parts = (a->ne[1] + ROWS - 1) / ROWS, all = a->ne[2] * a->ne[3] * parts;
     struct cpu_range range = {0};
@@ -115,8 +116,8 @@ static void compute_rounded(const struct product *p, const struct cpu_task *task
         const struct gemm_rows rows = open_matrix(p, part / parts, 0, p->n_columns, columns);
         if (part / parts != rounded) CPU_FN(cpu_round_columns)(columns, p->n_columns, rows.k, work);
         rounded = part / parts;
-        CPU_FN(cpu_mul_rounded)
-        (&rows, row, MIN(a->ne[1] - row, n * ROWS), columns, p->n_columns, work);
+        (p->repacked ? CPU_FN(cpu_mul_repacked) : CPU_FN(cpu_mul_rounded))(
+            &rows, row, MIN(a->ne[1] - row, n * ROWS), columns, p->n_columns, work);
         range.begin += n;
     }
 }
@@ -187,6 +188,7 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
     const struct ggml_tensor *b = task->dst->src[1];
     struct product p = {.dst = task->dst, .r2 = b->ne[2] / a->ne[2], .r3 = b->ne[3] / a->ne[3]};
     p.n_columns = mul_mat_columns(task->dst);
+    p.repacked = cpu_layout_of(a) == CPU_LAYOUT_REPACKED;
     char *strips = (char *)task->work + mul_mat_pack_size(b);
     float *work =
         (float *)(void *)(strips + mul_mat_strips_size(task->dst) +
@@ -196,8 +198,8 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
         mul_mat_pack(task, b, task->work);
         cpu_team_barrier(task->team);
     }
-    if (rounding_pays(a->type) && p.n_columns <= ROUNDED_COLUMNS && !task->exact &&
-        rounds_few(task->dst)) {
+    if ((p.repacked ? CPU_REPACKS : rounding_pays(a->type)) && p.n_columns <= ROUNDED_COLUMNS &&
+        !task->exact && rounds_few(task->dst)) {
         compute_rounded(&p, task, work);
         return GGML_STATUS_SUCCESS;
     }

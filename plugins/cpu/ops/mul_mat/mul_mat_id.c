@@ -6,6 +6,7 @@
 #include "gemm/mul_vec.h"
 #include "ops/mul_mat/gemm_rounded.h"
 #include "ops/mul_mat/mul_mat_pack.h"
+#include "ops/mul_mat/mul_repacked.h"
 #include "ops/mul_mat/mul_rounded.h"
 
 enum {
@@ -18,6 +19,7 @@ struct experts {
     const float *packed;
     bool rounds_few, rounds_many; // src1, where so many columns share an expert
     bool to_bf16;                 // columns that are packed are rounded to BF16
+    bool repacked;                // rows of src0 are
     int64_t n_experts;
     const int64_t *starts; // expert e has pairs [starts[e], starts[e + 1])
     const struct mul_mat_pair *pairs;
@@ -93,13 +95,14 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
                          int64_t first, int64_t n, float *work) {
     const struct ggml_tensor *a = x->dst->src[0];
     const struct gemm_rows rows = {(const char *)a->data + (size_t)expert * a->nb[2], a->nb[1],
-                                   a->type, a->ne[0]};
+                                   a->type, a->ne[0], x->repacked};
     struct gemm_column columns[PACKED_COLUMNS];
     for (int64_t c = 0; c < n; ++c)
         columns[c] = column_at(x, first + c);
     if (x->rounds_few && n <= ROUNDED_COLUMNS) {
         CPU_FN(cpu_round_columns)(columns, n, rows.k, work);
-        CPU_FN(cpu_mul_rounded)(&rows, row, end - row, columns, n, work);
+        (x->repacked ? CPU_FN(cpu_mul_repacked) : CPU_FN(cpu_mul_rounded))(&rows, row, end - row,
+                                                                           columns, n, work);
         return;
     }
     if (x->rounds_many && n > ROUNDED_COLUMNS) {
@@ -156,10 +159,13 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
         starts[0] = -1;
     cpu_team_barrier(task->team);
     if (starts[0] != 0) return GGML_STATUS_FAILED;
+    const bool repacked = cpu_layout_of(a) == CPU_LAYOUT_REPACKED;
     const struct experts x = {
         .dst = task->dst,
         .packed = packs ? packed : NULL,
-        .rounds_few = rounding_pays(a->type) && !task->exact && rounds_few(task->dst),
+        .repacked = repacked,
+        .rounds_few = (repacked ? CPU_REPACKS : rounding_pays(a->type)) && !task->exact &&
+                      rounds_few(task->dst),
         .rounds_many = strips_pay(a->type) && !task->exact && rounds_many(task->dst),
         .to_bf16 = CPU_BF16_PAIRS && !task->exact && rounds_to_bf16(task->dst),
         .n_experts = a->ne[2],

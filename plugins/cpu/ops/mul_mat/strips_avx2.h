@@ -6,6 +6,8 @@
 #ifndef CPU_STRIPS_AVX2_H
 #define CPU_STRIPS_AVX2_H
 
+#include "ops/mul_mat/repacked_lanes.h"
+
 enum {
     COLUMN_BIAS = 0,
     VECTORS_PER_PANEL = 2,
@@ -94,6 +96,33 @@ CPU_INLINE void lay_rows(const struct block_format f, struct opened_rows *o,
             lay_plane(f, o, r, plane, to);
         lay_four(o->scales[r], STRIP_GROUPS, groups, to->panel->scales + r, ROWS);
         lay_four(o->offsets[r], STRIP_GROUPS, groups, to->panel->offsets + r, ROWS);
+    }
+}
+
+// --- panels of repacked rows ---------------------------------------------------------------------
+
+// Elements [k0, k0 + k) of ROWS rows, or of n_rows and the last eight of them again.
+CPU_INLINE void pack_eights(const struct block_format f, const struct gemm_rows *rows, int64_t row,
+                            int64_t n_rows, int64_t k0, int64_t k, struct strip_panel *panel) {
+    for (int r = 0; r < ROWS; r += REPACKED_ROWS) {
+        const int64_t from = row + MIN(r, n_rows - REPACKED_ROWS);
+        const char *block = rows->data + (size_t)from * rows->stride +
+                            (size_t)(k0 / f.size * f.bytes * REPACKED_ROWS);
+        for (int64_t i = 0; i < k; i += f.size, block += REPACKED_ROWS * f.bytes)
+            lanes_to_panel(f, block, i, r, ROWS, panel);
+    }
+}
+
+// False for types that aren't repacked.
+static bool pack_repacked(const struct gemm_rows *rows, int64_t row, int64_t n_rows, int64_t k0,
+                          int64_t k, struct strip_panel *panel) {
+    switch ((int)rows->type) {
+#define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
+    case GGML_TYPE_##NAME:                                                                         \
+        pack_eights(BLOCK_FORMAT(NAME, name, __VA_ARGS__), rows, row, n_rows, k0, k, panel);       \
+        return true;
+#include "ops/mul_mat/repacked_list.inl"
+    default: return false;
     }
 }
 

@@ -161,4 +161,11 @@ static multiply_fn choose_multiply(enum ggml_type type, int group, bool offset, 
     return multiply_of[group / 32][offset][n_vectors - 1];
 }
 
+// Levels with this are offered no repacked rows; where there are some, they are laid apart first.
+static bool pack_repacked(const struct gemm_rows *rows, int64_t row, int64_t n_rows, int64_t k0,
+                          int64_t k, struct strip_panel *panel) {
+    (void)rows, (void)row, (void)n_rows, (void)k0, (void)k, (void)panel;
+    return false;
+}
+
 #endif

@@ -16,7 +16,7 @@ static void score(const struct ggml_tensor *dst, struct scratch scratch, int64_t
     const struct ggml_tensor *q = dst->src[0], *k = dst->src[1], *weights = dst->src[2];
     const struct ggml_tensor *mask = dst->src[3];
     const struct gemm_rows rows = {ggml_row_data(k, (struct ggml_row){0, first, seq}), k->nb[2],
-                                   k->type, k->ne[0]};
+                                   k->type, k->ne[0], false};
     struct gemm_column columns[GEMM_COLUMNS];
     float sum[INDEXER_KEYS];
     // The scores begin with the mask's values.

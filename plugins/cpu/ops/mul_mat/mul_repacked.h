@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Products of repacked rows with columns that are rounded to bytes.
+#ifndef CPU_MUL_REPACKED_H
+#define CPU_MUL_REPACKED_H
+
+#include "gemm/gemm.h"
+#include "ops/mul_mat/rounded.h"
+
+// Whether the level has this.
+enum {
+    CPU_REPACKS_scalar = 0,
+    CPU_REPACKS_x86_64_v2 = 0,
+    CPU_REPACKS_x86_64_v3 = 1,
+    CPU_REPACKS_x86_64_v4 = 0,
+    CPU_REPACKS_x86_64_v4_vnni = 0,
+    CPU_REPACKS_neon = 0,
+    CPU_REPACKS_dotprod = 0,
+    CPU_REPACKS_i8mm = 0,
+    CPU_REPACKS = CPU_PASTE(CPU_REPACKS, CPU_LEVEL),
+};
+
+// As cpu_mul_rounded(): rows and n_rows are multiples of REPACKED_ROWS. Every result is summed in
+// the same order, whatever rows and columns are computed together.
+void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                              const struct gemm_column *columns, int64_t n_columns, void *memory);
+
+#endif

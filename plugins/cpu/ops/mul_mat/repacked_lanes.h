@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// Blocks of eight repacked rows in vectors: 32-bit lanes are rows. For levels with AVX2 and no
+// AVX-512.
+#ifndef CPU_REPACKED_LANES_H
+#define CPU_REPACKED_LANES_H
+
+#include "ops/mul_mat/rounded.h"
+#include "simd/bytes.h"
+#include "types/blocks.h"
+#include "types/repacked.h"
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+
+enum {
+    LANE_GROUPS = QK_K / ROUNDED_GROUP,
+    GROUP_WORDS = ROUNDED_GROUP / REPACKED_WORD,
+    SCALE_WORDS = 4, // vectors of scales of a block, at most
+};
+
+// Word w of a block of each row.
+CPU_INLINE vb lanes_word(const char *block, const int w) {
+    return vb_load(block + w * REPACKED_ROWS * REPACKED_WORD);
+}
+
+// Number of the word that a field begins with.
+#define WORD_OF(block, field) ((int)(offsetof(block, field) / REPACKED_WORD))
+
+// Four numbers of each row, word i of group g of 32, as bytes without sign that are larger by
+// lanes_bias(). `words` is where the words of the block begin.
+CPU_INLINE vb lanes_numbers(const enum ggml_type type, const char *words, const int g,
+                            const int i) {
+    switch (type) {
+    case GGML_TYPE_Q4_0: return vb_bits(lanes_word(words, i % 4), i / 4 * 4, 0, 15);
+    case GGML_TYPE_Q2_K:
+        return vb_bits(lanes_word(words, WORD_OF(block_q2_K, qs) + 8 * (g / 4) + i), 2 * (g % 4), 0,
+                       3);
+    case GGML_TYPE_Q3_K:
+        return vb_bits(lanes_word(words, WORD_OF(block_q3_K, qs) + 8 * (g / 4) + i), 2 * (g % 4), 0,
+                       3) |
+               vb_bits(lanes_word(words, WORD_OF(block_q3_K, hmask) + i), g, 2, 4);
+    case GGML_TYPE_Q4_K:
+        return vb_bits(lanes_word(words, WORD_OF(block_q4_K, qs) + 8 * (g / 2) + i), 4 * (g % 2), 0,
+                       15);
+    case GGML_TYPE_Q5_K:
+        return vb_bits(lanes_word(words, WORD_OF(block_q5_K, qs) + 8 * (g / 2) + i), 4 * (g % 2), 0,
+                       15) |
+               vb_bits(lanes_word(words, WORD_OF(block_q5_K, qh) + i), g, 4, 16);
+    default: {
+        const int half = g / 4, j = g % 4;
+        return vb_bits(lanes_word(words, WORD_OF(block_q6_K, ql) + 16 * half + 8 * (j % 2) + i),
+                       j / 2 * 4, 0, 15) |
+               vb_bits(lanes_word(words, WORD_OF(block_q6_K, qh) + 8 * half + i), 2 * j, 4, 48);
+    }
+    }
+}
+
+// What numbers are larger by than those of the type; 0 where blocks have minima.
+CPU_INLINE float lanes_bias(const enum ggml_type type) {
+    switch (type) {
+    case GGML_TYPE_Q4_0: return 8;
+    case GGML_TYPE_Q3_K: return 4;
+    case GGML_TYPE_Q6_K: return 32;
+    default: return 0;
+    }
+}
+
+// How many words' products with a column are added in 16 bits.
+CPU_INLINE int lanes_chain(const enum ggml_type type) {
+    return type == GGML_TYPE_Q6_K ? 2 : type == GGML_TYPE_Q5_K ? 4 : GROUP_WORDS;
+}
+
+// Words whose numbers share a scale.
+CPU_INLINE int lanes_scaled_words(const struct block_format f) {
+    return f.group / REPACKED_WORD;
+}
+
+// Whole scales of a block by row, four of successive groups to a lane, and minima likewise, which
+// are the scales where numbers have a bias.
+CPU_INLINE void lanes_scales(const enum ggml_type type, const char *words, vb *scales, vb *minima) {
+    switch (type) {
+    case GGML_TYPE_Q2_K:
+        for (int i = 0; i < 4; ++i) {
+            const vb both = lanes_word(words, WORD_OF(block_q2_K, scales) + i);
+            scales[i] = both & 15;
+            minima[i] = vb_bits(both, 4, 0, 15);
+        }
+        return;
+    case GGML_TYPE_Q3_K: {
+        const int at = WORD_OF(block_q3_K, scales);
+        const vb low[2] = {lanes_word(words, at), lanes_word(words, at + 1)};
+        const vb high = lanes_word(words, at + 2);
+        for (int i = 0; i < 4; ++i)
+            minima[i] = scales[i] =
+                (vb_bits(low[i % 2], i / 2 * 4, 0, 15) | vb_bits(high, 2 * i, 4, 48)) - 32;
+        return;
+    }
+    case GGML_TYPE_Q4_K:
+    case GGML_TYPE_Q5_K: {
+        const int at = WORD_OF(block_q4_K, scales);
+        const vb s = lanes_word(words, at), m = lanes_word(words, at + 1);
+        const vb rest = lanes_word(words, at + 2);
+        scales[0] = s & 63;
+        minima[0] = m & 63;
+        scales[1] = (rest & 15) | vb_bits(s, 2, 0, 48);
+        minima[1] = vb_bits(rest, 4, 0, 15) | vb_bits(m, 2, 0, 48);
+        return;
+    }
+    default:
+        for (int i = 0; i < 4; ++i)
+            minima[i] = scales[i] = lanes_word(words, WORD_OF(block_q6_K, scales) + i);
+    }
+}
+
+// Byte i of each lane, twice as 16 bits: what pairs of products are multiplied with.
+CPU_INLINE __m256i lanes_pair(const bool is_signed, vb v, const int i) {
+    const __m256i last = _mm256_set1_epi16((int16_t)(is_signed ? i << 8 | 0x80 : 0x8000 | i));
+    const __m256i lane = _mm256_set_epi32(0x0C000C00, 0x08000800, 0x04000400, 0, 0x0C000C00,
+                                          0x08000800, 0x04000400, 0);
+    const __m256i lanes = is_signed ? lane : _mm256_srli_epi16(lane, 8);
+    const __m256i spread = _mm256_shuffle_epi8((__m256i)v, _mm256_add_epi8(lanes, last));
+    return is_signed ? _mm256_srai_epi16(spread, 8) : spread;
+}
+
+// The same as a float.
+CPU_INLINE __m256 lanes_float(const bool is_signed, vb v, const int i) {
+    const int up = 24 - 8 * i; // moves the byte to the top of its lane
+    const __m256i top = up ? _mm256_slli_epi32((__m256i)v, up) : (__m256i)v;
+    return _mm256_cvtepi32_ps(is_signed ? _mm256_srai_epi32(top, 24) : _mm256_srli_epi32(top, 24));
+}
+
+CPU_INLINE bool lanes_signed(const enum ggml_type type) {
+    return type == GGML_TYPE_Q3_K || type == GGML_TYPE_Q6_K;
+}
+
+// Lower or upper halves of a word of each row as floats.
+CPU_INLINE __m256 lanes_halves(const char *words, const int w, const bool upper) {
+    const __m256i word = (__m256i)lanes_word(words, w);
+    const __m256i lower =
+        upper ? _mm256_srli_epi32(word, 16) : _mm256_and_si256(word, _mm256_set1_epi32(0xFFFF));
+    const __m256i packed = _mm256_packus_epi32(lower, lower);
+    return _mm256_cvtph_ps(_mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
+}
+
+// The factors of a block of each row: of scales, and of minima or, where there are none, less the
+// bias of numbers.
+CPU_INLINE void lanes_factors(const struct block_format f, const char *block, const char *words,
+                              __m256 *scale, __m256 *offset) {
+    if (f.offset_at < 0) {
+        *scale = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)block));
+        *offset = _mm256_mul_ps(*scale, _mm256_set1_ps(-lanes_bias(f.type)));
+        return;
+    }
+    const bool upper = f.scale_at % REPACKED_WORD != 0;
+    *scale = lanes_halves(words, f.scale_at / REPACKED_WORD, upper);
+    const bool offset_upper = f.offset_at % REPACKED_WORD != 0;
+    *offset = _mm256_sub_ps(_mm256_setzero_ps(),
+                            lanes_halves(words, f.offset_at / REPACKED_WORD, offset_upper));
+}
+
+// A block of eight rows whose first element is `first` of a panel of strips, where they become
+// those from `row` on of n_rows. Nothing has to be moved across lanes.
+CPU_INLINE void lanes_to_panel(const struct block_format f, const char *block, int64_t first,
+                               const int row, const int n_rows, struct strip_panel *panel) {
+    const char *words = block + repacked_words_at(repacked_format(f.type));
+    vb scales[SCALE_WORDS], minima[SCALE_WORDS];
+    __m256 scale, offset;
+    if (f.size == QK_K) lanes_scales(f.type, words, scales, minima);
+    lanes_factors(f, block, words, &scale, &offset);
+    int8_t *numbers = panel->numbers + (first * n_rows + row * REPACKED_WORD);
+    CPU_UNROLLED
+    for (int g = 0; g < f.size / ROUNDED_GROUP; ++g) {
+        CPU_UNROLLED
+        for (int i = 0; i < GROUP_WORDS; ++i)
+            vb_store(numbers + (g * GROUP_WORDS + i) * REPACKED_WORD * n_rows,
+                     lanes_numbers(f.type, words, g, i));
+    }
+    CPU_UNROLLED
+    for (int g = 0; g < f.size / f.group; ++g) {
+        const int64_t at = (first / f.group + g) * n_rows + row;
+        const bool is_signed = lanes_signed(f.type);
+        __m256 s = scale, o = offset;
+        if (f.size == QK_K) {
+            s = _mm256_mul_ps(s, lanes_float(is_signed, scales[g / 4], g % 4));
+            o = _mm256_mul_ps(o, lanes_float(is_signed, minima[g / 4], g % 4));
+        }
+        _mm256_storeu_ps(panel->scales + at, s);
+        _mm256_storeu_ps(panel->offsets + at, o);
+    }
+}
+
+#endif
+#endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// Memory for weights that are repacked when they are set. Tensors that can't be lie there as they
+// are, for nobody to compute with.
+#include "types/repacked.h"
+
+#include "ggml-impl.h"
+#include "ggml-plugin.h"
+
+enum { ALIGNMENT = 64 };
+
+static const char *type_name(ggml_backend_buffer_type_t buft) {
+    (void)buft;
+    return "CPU_REPACKED";
+}
+
+static size_t type_alignment(ggml_backend_buffer_type_t buft) {
+    (void)buft;
+    return ALIGNMENT;
+}
+
+// By type and extents alone, so that it stays the same for as long as the tensor lives.
+static bool can_repack(const struct ggml_tensor *tensor) {
+    return repacked_format(tensor->type).size > 0 && tensor->ne[1] % REPACKED_ROWS == 0 &&
+           ggml_is_contiguous(tensor) && !tensor->view_src;
+}
+
+static bool is_repacked_view(const struct ggml_tensor *tensor) {
+    return tensor->view_src && can_repack(tensor->view_src);
+}
+
+static size_t type_access_unit(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
+    (void)buft;
+    return can_repack(tensor) || is_repacked_view(tensor) ? SIZE_MAX : 1;
+}
+
+// --- buffers -------------------------------------------------------------------------------------
+
+static void buffer_free(ggml_backend_buffer_t buffer) {
+    ggml_aligned_free(buffer->context, buffer->size);
+    ggml_sdk_buffer_free(buffer);
+}
+
+static void *buffer_base(ggml_backend_buffer_t buffer) {
+    return buffer->context;
+}
+
+// Parts of rows that lie side by side have no addresses of their own.
+static int32_t refuse_view(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    if (host)
+        host->set_error(host, GGML_HOST_UNSUPPORTED,
+                        "a view of weights that were repacked can't be read or written");
+    return GGML_HOST_UNSUPPORTED;
+}
+
+static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size) {
+    (void)buffer;
+    if (is_repacked_view(tensor)) return refuse_view();
+    if (!can_repack(tensor)) {
+        memcpy((char *)tensor->data + offset, data, size);
+        return GGML_HOST_OK;
+    }
+    const struct repacked_format f = repacked_format(tensor->type);
+    const char *from = data;
+    for (int64_t row = 0; row < ggml_nrows(tensor); ++row) {
+        char *eight = (char *)tensor->data + (size_t)(row - row % REPACKED_ROWS) * tensor->nb[1];
+        repacked_write(f, from + (size_t)row * tensor->nb[1], (int)(row % REPACKED_ROWS),
+                       tensor->ne[0] / f.size, eight);
+    }
+    return GGML_HOST_OK;
+}
+
+static int32_t buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size) {
+    (void)buffer;
+    if (is_repacked_view(tensor)) return refuse_view();
+    if (!can_repack(tensor)) {
+        memcpy(data, (const char *)tensor->data + offset, size);
+        return GGML_HOST_OK;
+    }
+    const struct repacked_format f = repacked_format(tensor->type);
+    char *to = data;
+    for (int64_t row = 0; row < ggml_nrows(tensor); ++row) {
+        const char *eight =
+            (const char *)tensor->data + (size_t)(row - row % REPACKED_ROWS) * tensor->nb[1];
+        repacked_read(f, eight, (int)(row % REPACKED_ROWS), tensor->ne[0] / f.size,
+                      to + (size_t)row * tensor->nb[1]);
+    }
+    return GGML_HOST_OK;
+}
+
+static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+    memset(buffer->context, value, buffer->size);
+    return GGML_HOST_OK;
+}
+
+static const struct ggml_buffer_table buffer_table = {
+    .size = sizeof(buffer_table),
+    .free = buffer_free,
+    .get_base = buffer_base,
+    .set_tensor = buffer_set,
+    .get_tensor = buffer_get,
+    .clear = buffer_clear,
+};
+
+static int32_t type_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size,
+                                 ggml_backend_buffer_t *out_buffer) {
+    void *memory = ggml_aligned_malloc(size);
+    *out_buffer = memory ? ggml_sdk_buffer_new(buft, &buffer_table, memory, size) : NULL;
+    if (*out_buffer) return GGML_HOST_OK;
+    ggml_aligned_free(memory, size);
+    const struct ggml_host_table *host = ggml_sdk_host();
+    if (host) host->set_error(host, GGML_HOST_OUT_OF_MEMORY, "no memory for repacked weights");
+    return GGML_HOST_OUT_OF_MEMORY;
+}
+
+// --- the type ------------------------------------------------------------------------------------
+
+const struct ggml_buffer_type_table cpu_repacked_table = {
+    .size = sizeof(cpu_repacked_table),
+    .get_name = type_name,
+    .alloc_buffer = type_alloc_buffer,
+    .get_alignment = type_alignment,
+    .get_access_unit = type_access_unit,
+};
+
+static bool is_repacked_memory(const struct ggml_tensor *tensor) {
+    const struct ggml_tensor *owner = tensor->view_src ? tensor->view_src : tensor;
+    const ggml_backend_buffer_t buffer = tensor->buffer ? tensor->buffer : owner->buffer;
+    return buffer && buffer->buft && buffer->buft->table == &cpu_repacked_table;
+}
+
+enum cpu_layout cpu_layout_of(const struct ggml_tensor *tensor) {
+    if (!is_repacked_memory(tensor)) return CPU_LAYOUT_PLAIN;
+    if (can_repack(tensor)) return CPU_LAYOUT_REPACKED;
+    return CPU_LAYOUT_OTHER;
+}
