@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/objc.h"
@@ -36,22 +37,26 @@ static mtl_id text(const char *what) {
     return mtl_string(mtl_api.get_class("NSString"), what);
 }
 
-static void start(struct run *r) {
+static mtl_id pipeline_of(mtl_id device, const char *source, const char *kernel) {
     mtl_id error = NULL;
+    const mtl_id options = mtl_new(mtl_api.get_class("MTLCompileOptions"));
+    mtl_set_fast_math(options, false);
+    const mtl_id library = mtl_new_library(device, text(source), options, &error);
+    const mtl_id function = mtl_new_function(library, text(kernel));
+    const mtl_id pipeline = mtl_new_pipeline(device, function, &error);
+    assert_non_null(pipeline);
+    mtl_release(function);
+    mtl_release(library);
+    mtl_release(options);
+    return pipeline;
+}
+
+static void start(struct run *r) {
     r->pool = mtl_api.pool_push();
     r->device = mtl_api.default_device();
     for (int i = 0; i < 2; ++i)
         r->queues[i] = mtl_new_queue(r->device);
-    const mtl_id options = mtl_new(mtl_api.get_class("MTLCompileOptions"));
-    mtl_set_fast_math(options, false);
-    const mtl_id library =
-        mtl_new_library(r->device, text("GPU_KERNEL(kernel_unary, 256)"), options, &error);
-    const mtl_id function = mtl_new_function(library, text("kernel_unary"));
-    r->pipeline = mtl_new_pipeline(r->device, function, &error);
-    assert_non_null(r->pipeline);
-    mtl_release(function);
-    mtl_release(library);
-    mtl_release(options);
+    r->pipeline = pipeline_of(r->device, "GPU_KERNEL(kernel_unary, 256)", "kernel_unary");
     r->x = mtl_new_buffer(r->device, N * sizeof(float), MTL_STORAGE_SHARED);
     r->y = mtl_new_buffer(r->device, N * sizeof(float), MTL_STORAGE_SHARED);
     r->event = mtl_new_event(r->device);
@@ -73,6 +78,8 @@ static struct gpu_operand operand(mtl_id buffer) {
     return (struct gpu_operand){
         .data = mtl_gpu_address(buffer), .ne = {N, 1, 1, 1}, .nb = {4, 4 * N, 4 * N, 4 * N}};
 }
+
+#define FOUND assert_int_equal(fake_metal_faults(), ++faults)
 
 enum mistake { NONE, NO_RESOURCE, NO_END };
 
@@ -218,6 +225,58 @@ static void test_failures(void **state) {
     stop(&r);
 }
 
+// A kernel of CUDA's with 44 KiB, where Metal's have 32.
+static void test_shared_memory(void **state) {
+    struct run r;
+    const struct gpu_args args = {.operands = {{0}}};
+    (void)state;
+    start(&r);
+    const mtl_id pipeline =
+        pipeline_of(r.device, "GPU_KERNEL(kernel_few_F16, 128)", "kernel_few_F16");
+    const mtl_id commands = mtl_command_buffer(r.queues[0]);
+    const mtl_id encoder = mtl_compute_encoder(commands, MTL_DISPATCH_SERIAL);
+    mtl_set_pipeline(encoder, pipeline);
+    mtl_set_bytes(encoder, &args, sizeof(args), 0);
+    mtl_dispatch(encoder, (struct mtl_size){1, 1, 1}, (struct mtl_size){128, 1, 1});
+    mtl_end_encoding(encoder);
+    mtl_commit(commands);
+    mtl_wait_until_completed(commands);
+    assert_int_equal(mtl_status(commands), MTL_STATUS_ERROR);
+    const char *why = mtl_utf8(mtl_localized_description(mtl_error(commands)));
+    assert_non_null(strstr(why, "32768 bytes of shared memory"));
+    mtl_release(pipeline);
+    stop(&r);
+}
+
+// Copies of a blit encoder, which find nothing wrong, and those that macOS refuses.
+static void test_copies(void **state) {
+    struct run r;
+    long faults = fake_metal_faults();
+    (void)state;
+    start(&r);
+    seen(r.x)[3] = 7.0f;
+    const mtl_id hidden = mtl_new_buffer(r.device, 64, MTL_STORAGE_PRIVATE);
+    assert_null(mtl_contents(hidden));
+    const mtl_id commands = mtl_command_buffer(r.queues[0]);
+    const mtl_id encoder = mtl_blit_encoder(commands);
+    mtl_copy_bytes(encoder, r.x, 12, hidden, 4, 8);
+    mtl_copy_bytes(encoder, hidden, 4, r.y, 20, 4);
+    mtl_fill_bytes(encoder, r.y, (struct mtl_range){24, 4}, 0);
+    assert_int_equal(fake_metal_faults(), faults);
+    mtl_copy_bytes(encoder, r.x, 2, r.y, 0, 4); // not by fours
+    FOUND;
+    mtl_copy_bytes(encoder, r.x, 0, r.y, N * 4 - 4, 8); // beyond the end
+    FOUND;
+    mtl_copy_bytes(encoder, r.x, 0, r.x, 4, 8); // overlaps
+    FOUND;
+    mtl_end_encoding(encoder);
+    mtl_commit(commands);
+    mtl_release(hidden); // the command buffer keeps it
+    mtl_wait_until_completed(commands);
+    assert_true(seen(r.y)[5] == 7.0f && seen(r.y)[6] == 0.0f);
+    stop(&r);
+}
+
 // Each is one fault more. What is left behind stays known, so that it is no leak of the test's.
 static void test_misuse(void **state) {
     static struct run r;
@@ -225,7 +284,6 @@ static void test_misuse(void **state) {
     long faults = fake_metal_faults();
     (void)state;
     start(&r);
-#define FOUND assert_int_equal(fake_metal_faults(), ++faults)
     const mtl_id gone = mtl_new_event(r.device);
     mtl_release(gone);
     mtl_release(gone); // once too often
@@ -252,7 +310,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_late),     cmocka_unit_test(test_queues),
         cmocka_unit_test(test_barriers), cmocka_unit_test(test_borrowed),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_shared_memory),
+        cmocka_unit_test(test_copies),   cmocka_unit_test(test_misuse),
     };
     setenv("FAKE_METAL_TOLERANT", "1", 1);
     return mtl_start() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;

@@ -282,6 +282,12 @@ bool simt_run(const simt_launch *l, char *message, size_t message_size) {
 
 // --- what kernels call ---------------------------------------------------------------------------
 
+static size_t shared_limit = SIMT_SHARED_BYTES;
+
+void simt_limit_shared(size_t bytes) {
+    shared_limit = bytes < SIMT_SHARED_BYTES ? bytes : (size_t)SIMT_SHARED_BYTES;
+}
+
 void *simt_shared(const void *key, size_t bytes) {
     simt_block *b = simt_here;
     for (unsigned i = 0; i < b->n_objects; ++i) {
@@ -291,8 +297,8 @@ void *simt_shared(const void *key, size_t bytes) {
     }
     const size_t offset = (b->shared_used + SIMT_GAP + 15) / 16 * 16;
     // The gaps are the emulator's, and don't count.
-    if (b->n_objects == SIMT_MAX_SHARED || b->shared_bytes + bytes > SIMT_SHARED_BYTES)
-        simt_fail("more than %d bytes of shared memory", (int)SIMT_SHARED_BYTES);
+    if (b->n_objects == SIMT_MAX_SHARED || b->shared_bytes + bytes > shared_limit)
+        simt_fail("more than %zu bytes of shared memory", shared_limit);
     b->objects[b->n_objects++] = {key, offset, bytes};
     b->shared_used = offset + bytes;
     b->shared_bytes += bytes;

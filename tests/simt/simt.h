@@ -27,6 +27,8 @@ unsigned simt_max_threads(const char *kernel);
 bool simt_run(const struct simt_launch *launch, char *message, size_t message_size);
 // Order of blocks and of the threads that can run. 0: in turn. Before: that of SIMT_SEED.
 void simt_set_seed(uint64_t seed);
+// Less shared memory for a block than the emulator has; before anything runs.
+void simt_limit_shared(size_t bytes);
 // What kernels may read and write besides their shared memory. Poisoned with NaN when it is added.
 void simt_memory_add(void *begin, size_t size);
 // The same, with what is in it.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Looks at the libraries that were built for macOS: what they export, their install names and what they need; and whether
-ggml-devices, built for this machine, refuses the plugins. In TAP.
+ggml-devices, built for this machine, refuses the plugins. The Metal plugin's sources are also compiled for iOS 16, where
+nothing is linked. In TAP.
 
 usage: check_libraries.py ARM64|X86_64 BUILD GGML_DEVICES NUMBER
   NUMBER   of the first line
@@ -9,8 +10,10 @@ usage: check_libraries.py ARM64|X86_64 BUILD GGML_DEVICES NUMBER
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
 
 MACHINES = {"arm64": "AArch64", "x86_64": "x86-64"}
 
@@ -37,6 +40,24 @@ def refusals(tool, folder):
     return {os.path.basename(p["path"] or ""): p for p in json.loads(run.stdout)["plugins"]}
 
 
+def ios_faults(build):
+    """(how many sources, what is wrong): the commands of the build, with another target."""
+    rows = json.load(open(os.path.join(build, "compile_commands.json"), encoding="utf-8"))
+    rows = [r for r in rows if "ggml-metal.dylib.p" in r["command"] or "libggml-gpu" in r["command"]]
+    faults = []
+    with tempfile.TemporaryDirectory() as folder:
+        for row in rows:
+            target = os.path.join(folder, "ios.o")
+            words = shlex.split(re.sub(r" -M[DFQ]( \S+\.o\.d| \S+\.o)?", "", row["command"]))
+            words[words.index("-o") + 1] = target
+            run = subprocess.run(words + ["-target", "arm64-apple-ios16.0"], cwd=row["directory"], capture_output=True, text=True,
+                                 check=False)
+            made = output("llvm-objdump-14", "--macho", "--private-headers", target) if run.returncode == 0 else run.stderr
+            if not re.search(r"LC_BUILD_VERSION\n(?:.*\n)?.*platform (2|ios)\n.*(?:sdk.*\n.*)?minos 16.0", made, re.I):
+                faults.append(f"{row['file']}: {made[-300:]}")
+    return len(rows), faults
+
+
 def check(machine, build, tool):
     core = os.path.join(build, "core/lib/libggml.1.dylib")
     names = exports(core)
@@ -53,6 +74,9 @@ def check(machine, build, tool):
         record = refusals(tool, os.path.dirname(path)).get(f"ggml-{plugin}.dylib", {})
         yield (record.get("status") != "OK" and (machine == "x86_64" or MACHINES[machine] in record.get("message", "")),
                f"{plugin} is refused here, for what it was built for", record)
+    if machine == "arm64":
+        n, faults = ios_faults(build)
+        yield n > 20 and not faults, f"the Metal plugin's {n} sources are compiled for iOS 16", faults[:2]
 
 
 def main():

@@ -1051,6 +1051,7 @@ static void add_encoder() {
 }
 
 __attribute__((constructor)) static void add_methods() {
+    simt_limit_shared(32 << 10); // threadgroup memory of all families
     add_foundation();
     add_device();
     add_commands();
