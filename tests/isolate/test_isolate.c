@@ -19,6 +19,7 @@
 
 #include "ggml-alloc.h"
 #include "ggml-impl.h"
+#include "isolate/wait.h"
 #include "support/transformer.h"
 #include "virtual_host.h"
 
@@ -395,6 +396,33 @@ static void test_a_deadline_passes_while_the_application_is_stopped(void **state
     assert_int_equal(result, 0);
 }
 
+// --- waiting -------------------------------------------------------------------------------------
+
+enum { N_WAITS = 1000 };
+
+// How many of N_WAITS messages are looked for, where they take so long in either way.
+static int count_looks(struct wait_habit *habit, int64_t asleep_ns, int64_t looking_ns) {
+    int n_looks = 0;
+    for (int i = 0; i < N_WAITS; ++i) {
+        const bool looks = wait_looks(habit);
+        n_looks += looks;
+        wait_learn(habit, looks ? looking_ns : asleep_ns);
+    }
+    return n_looks;
+}
+
+static void test_messages_are_waited_for_in_the_shorter_way(void **state) {
+    enum { SHORT_NS = 10000, LONG_NS = 30000, FEW = N_WAITS / 10 };
+    struct wait_habit habit = {.n_processors = 2};
+    (void)state;
+    assert_in_range(count_looks(&habit, LONG_NS, SHORT_NS), N_WAITS - FEW, N_WAITS - 1);
+    assert_in_range(count_looks(&habit, SHORT_NS, LONG_NS), 1, FEW); // the machine has become busy
+    assert_in_range(count_looks(&habit, LONG_NS, SHORT_NS), N_WAITS - FEW, N_WAITS - 1);
+    assert_int_equal(count_looks(&habit, 2 * WAIT_LOOK_NS, 2 * WAIT_LOOK_NS), 1);
+    habit = (struct wait_habit){.n_processors = 1};
+    assert_int_equal(count_looks(&habit, LONG_NS, SHORT_NS), 0);
+}
+
 // --- lifetimes -----------------------------------------------------------------------------------
 
 static bool ends_soon(pid_t pid) {
@@ -766,6 +794,7 @@ int main(void) {
         cmocka_unit_test(test_a_kill_between_graphs),
         cmocka_unit_test(test_a_deadline),
         cmocka_unit_test(test_a_deadline_passes_while_the_application_is_stopped),
+        cmocka_unit_test(test_messages_are_waited_for_in_the_shorter_way),
         cmocka_unit_test(test_the_process_ends_with_the_application),
         cmocka_unit_test(test_the_process_outlives_the_thread_that_made_it),
         cmocka_unit_test(test_a_child_of_a_fork_gets_a_status),
