@@ -339,6 +339,17 @@ static bool write_through_mapping(enum ggml_fault_point point, void *context) {
     return true;
 }
 
+// Maps the file as its owner may, and touches all of it: its times move now, not later.
+static void map_to_write(const char *path, const struct bytes *bytes) {
+    const int fd = open(path, O_RDWR);
+    mapping_size = bytes->size;
+    mapping = mmap(NULL, mapping_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(mapping, MAP_FAILED);
+    for (size_t i = 0; i < mapping_size; i += PAGE)
+        ((volatile unsigned char *)mapping)[i] = bytes->data[i];
+    close(fd);
+}
+
 static void test_f27_listed_files_are_mapped_from_a_copy(void **state) {
     (void)state;
     bool written = false;
@@ -355,13 +366,7 @@ static void test_f27_listed_files_are_mapped_from_a_copy(void **state) {
     for (size_t i = 0; i < sizeof(digest); ++i)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
     const char *path = write_whole(&bytes);
-    const int fd = open(path, O_RDWR);
-    mapping_size = bytes.size;
-    mapping = mmap(NULL, mapping_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_ptr_not_equal(mapping, MAP_FAILED);
-    for (size_t i = 0; i < mapping_size; i += PAGE)
-        ((volatile unsigned char *)mapping)[i] = bytes.data[i]; // its times move now, not later
-    close(fd);
+    map_to_write(path, &bytes);
     free(bytes.data);
     assert_int_equal(ggml_plugin_set_policy(&policy), GGML_HOST_OK);
     ggml_fault_set_hook(write_through_mapping, &written);
@@ -370,6 +375,32 @@ static void test_f27_listed_files_are_mapped_from_a_copy(void **state) {
     ggml_fault_set_hook(NULL, NULL);
     assert_true(written);
     assert_non_null(ggml_backend_dev_by_name("marker0"));
+    munmap(mapping, mapping_size);
+}
+
+static bool change_note(enum ggml_fault_point point, void *context) {
+    const size_t at = offsetof(struct ggml_plugin_note, priority);
+    if (point != GGML_FAULT_LINK) return true;
+    for (size_t i = 0; i + sizeof(struct ggml_plugin_note) <= mapping_size; ++i) {
+        if (memcmp(mapping + i, GGML_PLUGIN_MAGIC, GGML_PLUGIN_MAGIC_SIZE) != 0) continue;
+        mapping[i + at] ^= 1;
+        *(bool *)context = true;
+    }
+    return true;
+}
+
+// Without a list such a write leaves no trace in the times, but the note is compared again.
+static void test_f27_a_note_that_changed_is_noticed(void **state) {
+    (void)state;
+    bool written = false;
+    struct bytes bytes = read_whole(FIXTURES "/ggml-marker.so");
+    map_to_write(write_whole(&bytes), &bytes);
+    free(bytes.data);
+    ggml_fault_set_hook(change_note, &written);
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-crafted.so"), NULL),
+                     GGML_HOST_DAMAGED_FILE);
+    ggml_fault_set_hook(NULL, NULL);
+    assert_true(written);
     munmap(mapping, mapping_size);
 }
 
@@ -409,6 +440,7 @@ int main(void) {
         TEST(test_f7_the_process_is_left_as_it_was),
         TEST(test_f8_a_path_that_the_linker_would_change_is_refused),
         TEST(test_f27_listed_files_are_mapped_from_a_copy),
+        TEST(test_f27_a_note_that_changed_is_noticed),
         TEST(test_f16_a_file_that_is_too_large_is_not_read),
         TEST(test_f29_loading_it_again_costs_nothing),
     };

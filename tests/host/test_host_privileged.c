@@ -256,6 +256,36 @@ static void test_f9_a_group_is_private_if_it_is_nobody_elses_primary_one(void **
     assert_int_equal(load_as_alice(path, alone, "staff:x:12345:\n"), GGML_HOST_UNTRUSTED);
 }
 
+// Of the owner, user 0 and the group, who may write; false where the file system has no such lists.
+static bool add_access_list(const char *path) {
+    const struct {
+        uint16_t tag, permissions;
+        uint32_t id;
+    } entries[] = {{1, 6, UINT32_MAX},
+                   {2, 6, 0},
+                   {4, 6, UINT32_MAX},
+                   {16, 6, UINT32_MAX},
+                   {32, 4, UINT32_MAX}};
+    unsigned char list[4 + sizeof(entries)] = {2}; // version 2, little-endian as all of it
+    if (htole16(1) != 1) return false;
+    memcpy(list + 4, entries, sizeof(entries));
+    return setxattr(path, "system.posix_acl_access", list, sizeof(list), 0) == 0;
+}
+
+// Whom a list names does not show in the mode: of root's group alone it would be accepted.
+static void test_what_an_access_list_lets_write_is_refused(void **state) {
+    (void)state;
+    const char *path = plugin_dir_path(&dir, "ggml-marker.so");
+    plugin_dir_add(&dir, FIXTURES "/ggml-marker.so", "ggml-marker.so");
+    assert_int_equal(chmod(path, 0664), 0);
+    assert_int_equal(chown(path, 0, 0), 0);
+    if (!add_access_list(path)) skip();
+    assert_int_equal(ggml_plugin_load(path, NULL), GGML_HOST_UNTRUSTED);
+    assert_non_null(strstr(ggml_last_error(), "an access list"));
+    assert_int_equal(removexattr(path, "system.posix_acl_access"), 0);
+    assert_int_equal(ggml_plugin_load(path, NULL), GGML_HOST_OK);
+}
+
 // Status of loading a plugin of this owner from a mount of its own.
 static int load_from_mount(uid_t owner, bool read_only, bool in_user_namespace) {
     const char *path = add_plugin_of_stranger();
@@ -317,6 +347,7 @@ int main(int argc, char **argv) {
         TEST(test_f3_an_ordinary_program_trusts_its_user),
         TEST(test_f3_rights_that_were_put_aside_count),
         TEST(test_f9_a_group_is_private_if_it_is_nobody_elses_primary_one),
+        TEST(test_what_an_access_list_lets_write_is_refused),
         TEST(test_f10_nobody_is_nobody_where_he_is_a_user),
         TEST(test_f10_what_lies_outside_a_user_namespace_is_accepted),
         TEST(test_f10_but_not_where_it_can_be_written),

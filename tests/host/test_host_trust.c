@@ -333,6 +333,70 @@ static void test_f2_what_a_path_led_to_meanwhile_is_refused(void **state) {
     expect("link/ggml-needy.so", GGML_HOST_OK, "");
 }
 
+// From moment n_left on a link leads elsewhere. A moment is where a call could fail.
+struct moment {
+    int n_left;
+    const char *to;
+    bool is_early; // not where the linker is asked
+};
+
+static bool lead_elsewhere(enum ggml_fault_point point, void *context) {
+    struct moment *moment = context;
+    if (moment->is_early && point == GGML_FAULT_LINK) return true;
+    if (moment->n_left-- == 0) point_link_at(moment->to);
+    return true;
+}
+
+// Loads link/ggml-needy.so with the link turned at each moment; returns the last status, of the
+// link that was not turned.
+static enum ggml_host_status turn_at_each_moment(const char *from, struct moment turn) {
+    enum { LEAST = 5, MOST = 1000 };
+    for (int n = 0;; ++n) {
+        struct moment moment = turn;
+        moment.n_left = n;
+        assert_in_range(n, 0, MOST);
+        point_link_at(from);
+        ggml_fault_set_hook(lead_elsewhere, &moment);
+        const enum ggml_host_status status =
+            ggml_plugin_load(plugin_dir_path(&dir, "link/ggml-needy.so"), NULL);
+        ggml_fault_set_hook(NULL, NULL);
+        assert_false(plugin_dir_was_mapped(&dir, "marker"));
+        if (moment.n_left < 0) continue;
+        assert_in_range(n, LEAST, MOST);
+        return status;
+    }
+}
+
+static void make_here_and_there(void) {
+    assert_int_equal(mkdir(plugin_dir_path(&dir, "here"), 0755), 0);
+    assert_int_equal(mkdir(plugin_dir_path(&dir, "there"), 0755), 0);
+    add_as("ggml-marker.so", "there/ggml-needy.so");
+}
+
+// Everyone can write the file that was opened; nobody the one that the path leads to by then.
+static void test_the_file_that_was_opened_is_the_one_that_is_trusted(void **state) {
+    (void)state;
+    make_here_and_there();
+    add_as("ggml-other.so", "here/ggml-needy.so");
+    assert_int_equal(chmod(plugin_dir_path(&dir, "there/ggml-needy.so"), 0666), 0);
+    assert_int_equal(turn_at_each_moment("there", (struct moment){.to = "here"}),
+                     GGML_HOST_UNTRUSTED);
+}
+
+// Not even the constructors run of a file that is not on the list, unless the path leads to it in
+// the very moment in which the linker follows it.
+static void test_a_path_is_compared_before_the_linker_has_it(void **state) {
+    (void)state;
+    char sum[2 * GGML_SHA256_SIZE + 1];
+    make_here_and_there();
+    add_as("ggml-needy.so", "here/ggml-needy.so"); // goes by path
+    add_as("libfixture-helper.so", "here/libfixture-helper.so");
+    sum_of("here/ggml-needy.so", sum);
+    write_list("", sum, "  needy\n");
+    const struct moment turn = {.to = "there", .is_early = true};
+    assert_int_equal(turn_at_each_moment("here", turn), GGML_HOST_OK);
+}
+
 static bool overwrite(enum ggml_fault_point point, void *context) {
     if (point != GGML_FAULT_LINK) return true;
     const int32_t priority = 77;
@@ -508,6 +572,8 @@ int main(int argc, char **argv) {
         TEST(test_only_sums_of_the_listed_file_are_loaded),
         TEST(test_the_file_that_was_checked_is_mapped),
         TEST(test_f2_what_a_path_led_to_meanwhile_is_refused),
+        TEST(test_the_file_that_was_opened_is_the_one_that_is_trusted),
+        TEST(test_a_path_is_compared_before_the_linker_has_it),
         TEST(test_a_file_that_is_written_meanwhile_is_refused),
         TEST(test_plugins_know_where_they_lie),
         TEST(test_libraries_beside_the_plugin_are_found),
