@@ -91,6 +91,24 @@ static void test_again(void **state) {
     assert_int_equal(access("relative", F_OK), -1);
 }
 
+// Without settings below the user's folder, which is made.
+static void test_home(void **state) {
+    char home[sizeof(folder)], cache[sizeof(folder) + 16];
+    (void)state;
+    snprintf(home, sizeof(home), "%s", folder);
+    unsetenv("GGML_METAL_CACHE");
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", home, 1);
+    assert_int_equal(compiled(), 2);
+    snprintf(cache, sizeof(cache), "%s/.cache", home);
+    snprintf(folder, sizeof(folder), "%.40s/ggml-host", cache);
+    assert_int_equal(count_files(), 1);
+    assert_int_equal(remove(file), 0);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(rmdir(cache), 0);
+    snprintf(folder, sizeof(folder), "%s", home);
+}
+
 // Whatever is not as it was written is compiled again, and replaced.
 static void test_damaged(void **state) {
     (void)state;
@@ -146,6 +164,7 @@ static void test_failures(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_again, begin, end),
+        cmocka_unit_test_setup_teardown(test_home, begin, end),
         cmocka_unit_test_setup_teardown(test_damaged, begin, end),
         cmocka_unit_test_setup_teardown(test_of_others, begin, end),
         cmocka_unit_test_setup_teardown(test_failures, begin, end),

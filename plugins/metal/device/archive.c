@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,18 +17,34 @@
 
 // --- where ---------------------------------------------------------------------------------------
 
+// Of the user's environment, which the host's table does not have. A program with more rights than
+// its caller does not follow the caller's variables.
+static const char *variable(const char *name) {
+#ifdef __APPLE__
+    const char *value = issetugid() ? NULL : getenv(name);
+#else
+    const char *value = secure_getenv(name);
+#endif
+    return value ? value : "";
+}
+
 // The folder, made if it isn't there. False: no file is to be used.
 static bool find_folder(char *out_path, size_t size) {
-    const char *own = gpu_config("GGML_METAL_CACHE"), *base = gpu_config("XDG_CACHE_HOME"),
-               *home = gpu_config("HOME");
+    const char *own = gpu_config("GGML_METAL_CACHE"), *base = variable("XDG_CACHE_HOME"),
+               *home = variable("HOME");
     struct stat about;
-    if (*own)
+    if (*own) {
         snprintf(out_path, size, "%s", own);
-    else if (*base == '/')
+    } else if (*base == '/') {
         snprintf(out_path, size, "%s/ggml-host", base);
-    else
+    } else if (*home == '/') {
+        snprintf(out_path, size, "%s/.cache", home);
+        mkdir(out_path, 0700); // macOS does not come with it
         snprintf(out_path, size, "%s/.cache/ggml-host", home);
-    if (out_path[0] != '/' || (!*own && *base != '/' && *home != '/')) return false;
+    } else {
+        return false;
+    }
+    if (out_path[0] != '/') return false;
     mkdir(out_path, 0700);
     return stat(out_path, &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == geteuid() &&
            (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
