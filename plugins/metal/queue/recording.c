@@ -63,8 +63,10 @@ static void set_addresses(struct gpu_args *args, const struct simt_step *launch,
     for (int k = 0; k < GPU_MAX_OPERANDS; ++k) {
         if (args->operands[k].data == 0) continue;
         int t = 0;
-        while ((gpu_word)(uintptr_t)launch->tensors[t]->data != args->operands[k].data)
-            GGML_ASSERT(++t < launch->n_tensors);
+        while ((gpu_word)(uintptr_t)launch->tensors[t]->data != args->operands[k].data) {
+            ++t;
+            GGML_ASSERT(t < launch->n_tensors);
+        }
         args->operands[k].data = places[t].address;
     }
 }
