@@ -82,6 +82,15 @@ static void flood(void) {
     }
 }
 
+// What reads as good results where nothing tells whose they are.
+static void flood_with_zeros(void) {
+    static const char zeros[4096];
+    for (int fd = 0; fd < 64; ++fd) {
+        const ssize_t n = write(fd, zeros, sizeof(zeros));
+        (void)n;
+    }
+}
+
 // What a whole answer would look like, made without knowing the key.
 static void forge(void) {
     unsigned char frame[64] = {'G', 'B', 'R', 'F', 1, 0, 0, 0, 4};
@@ -269,9 +278,7 @@ static int32_t device_init(ggml_backend_dev_t dev, const char *params, ggml_back
     (void)dev;
     (void)params;
     (void)out_stream;
-    if (HABIT == FLOOD_LATER)
-        for (int i = 0; i < 32; ++i)
-            flood();
+    if (HABIT == FLOOD_LATER) flood_with_zeros();
     if (HABIT == HANG_LATER) hang();
     return GGML_HOST_UNSUPPORTED;
 }
