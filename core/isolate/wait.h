@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 enum {
     WAIT_LOOK_NS = 50000, // longest to look, and what counts as soon
@@ -29,11 +28,8 @@ struct wait_habit {
 // Processors that this process may use. [any-thread]
 int wait_count_processors(void);
 
-static inline int64_t wait_clock_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+// Of a clock that only goes forward. [any-thread]
+int64_t wait_clock_ns(void);
 
 // Whether to look before sleeping. On one processor the other side can't run meanwhile.
 static inline bool wait_looks(struct wait_habit *habit) {
