@@ -174,6 +174,10 @@ def check_release(folder):
     check("release: the archive is the same twice, and the tag's command is told", done.returncode == 0 and "the same twice" in done.stdout and
           re.search(r"git tag -s v[\d.]+ -F ", done.stdout), done.stdout)
     check("release: the sums are right", run(["sha256sum", "-c", "SHA256SUMS"], out).returncode == 0)
+    sums = dict(reversed(line.split()) for line in open(os.path.join(out, "SHA256SUMS"), encoding="utf-8"))
+    formula = open(os.path.join(out, "ggml-host.rb"), encoding="utf-8").read()
+    check("release: the formula has the archive's name and sum", any(name in formula and f'sha256 "{sums[name]}"' in formula
+          for name in sums if name.endswith(".tar.xz")), (sums, formula))
     app = os.path.join(folder, "app")
     os.makedirs(os.path.join(app, "subprojects", "packagefiles"))
     for name in ("main.c", "meson.build"):
@@ -190,11 +194,33 @@ def check_release(folder):
     check("wrap: it builds, without a warning", done.returncode == 0 and "warning" not in done.stdout, done.stdout)
     done = run([os.path.join(app, "out", "one-binary")], app, GGML_PLUGIN_PATH=os.path.dirname(PLUGIN), GGML_ALLOW_UNSAFE_PLUGINS="1")
     check("wrap: the program runs, with a plugin of another build", done.returncode == 0 and "computed [9, 4]" in done.stdout, done.stdout)
+    check_rebuilt(os.path.join(folder, "rebuilt"), os.path.join(out, archive))
     with open(os.path.join(app, "subprojects", "packagefiles", archive), "ab") as stream:
         stream.write(b"x")
     shutil.rmtree(os.path.join(app, "subprojects", archive[:-len(".tar.xz")]))
     done = run(["meson", "setup", "again", "--wrap-mode=forcefallback"], app)
     check("wrap: another archive than the sum says is refused", done.returncode != 0 and "hash" in done.stdout.lower(), done.stdout)
+
+
+def check_rebuilt(folder, archive):
+    """Two builds of the archive in folders of other names, by other users: a library, a plugin and a tool, to the byte."""
+    name, built = os.path.basename(archive)[:-len(".tar.xz")], []
+    targets = ["core/sdk/libggml-sdk.a", "plugins/null/ggml-null.so", "tools/ggml-exec"]
+    for place, settings in (("one", {"TZ": "UTC", "LC_ALL": "C"}), ("another of another name", {"TZ": "Asia/Kathmandu", "LC_ALL": "C.UTF-8", "HOME": "/"})):
+        top = os.path.join(folder, place)
+        os.makedirs(top)
+        run(["tar", "-xJf", archive], top)
+        settings.update({"CCACHE_DISABLE": "1", "SOURCE_DATE_EPOCH": "1700000000"})
+        build = os.path.join(top, name, "build")
+        done = run(["meson", "setup", build, os.path.join(top, name), "-Dtests=false", "-Ddocs=false", "-Dbindings=", "-Dbuiltin_plugins=", "-Dmpi=disabled",
+                    *(f"-Dplugin_{plugin}=disabled" for plugin in ("cpu", "vulkan", "cuda", "foreign"))], top, **settings)
+        done = run(["ninja", "-C", build, *targets], top, **settings) if done.returncode == 0 else done
+        if done.returncode != 0:
+            check("rebuilt: it builds", False, done.stdout)
+            return
+        built.append([open(os.path.join(build, target), "rb").read() for target in targets])
+    for target, one, other in zip(targets, *built):
+        check(f"rebuilt: {target} is the same in another folder", one == other, (len(one), len(other)))
 
 
 def check_appimage(folder):
