@@ -164,6 +164,14 @@ def check_options():
     check("an unknown device is a failure",
           run("--only", "enum.name", "--device", "NONE", good).returncode == 1)
     check("a known device is none", run("--only", "enum.name", "--device", "DEFECT1", good).returncode == 0)
+    done = run("--only", "life.table", os.path.join(DIRECTORY, "..", "ggml-init_fails.so"))
+    check("a status has a number and the host's words for it", re.search(r"no table with status \d+ \([a-z].*\)", done.stdout) and
+          "unknown status" not in done.stdout, done.stdout)
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([PROGRAM, "--only", "file.*", good], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        check("a full disk is exit status 4, and told once", done.returncode == 4 and done.stderr.count("\n") == 1 and
+              "No space left" in done.stderr, done)
     done = run(SCHEMA)
     check("a file that is no plugin is a failure", done.returncode == 1 and "not ok 2 - file.shared" in done.stdout)
 

@@ -124,6 +124,7 @@ def run_in_terminal(columns, *arguments, **environment):
             if not data:
                 break
             shown += data
+        process.kill()  # has ended, unless it wrote nothing for two minutes
     os.close(ours)
     return shown.decode("utf-8", "replace").replace("\r\n", "\n")
 
@@ -147,6 +148,10 @@ def check_terminal(folder):
             check("what takes long is said meanwhile", re.search(r"\r[^\r\n]*tr[a-z]+[^\r\n]*, [12] s", shown), repr(shown))
             shown = run_in_terminal(80, *options, TERM="dumb")
             check("but not on a dumb terminal", "\r" not in shown, repr(shown))
+            os.remove(os.path.join(slow, "ggml-endless_constructor.so"))
+            shutil.copy(os.path.join(PROBE_PLUGINS, "..", "plugins", "ggml-no_devices.so"), slow)
+            shown = run_in_terminal(40, "--plugin-path", slow, TERM="dumb")
+            check("no line ends with a blank", re.search(r"no usable device:\n +plugin", shown) and not re.search(r"\S +\n", shown), shown)
 
 
 def check_output():

@@ -178,6 +178,11 @@ def check_refusals(folder):
     if os.path.exists("/dev/full"):
         done = run(folder, "--from", "now.json", "--output", "/dev/full")
         check("a full disk is", done.returncode == 4 and "No space left" in done.stderr, done)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([PROGRAM, "report", "--from", "now.json", "--output", "-"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  cwd=folder, check=False)
+        check("also where it is the standard output, once", done.returncode == 4 and done.stderr.count("\n") == 1 and
+              "No space left" in done.stderr, done)
     done = run(folder, "--device", "NONE")
     check("an unknown device is exit status 3, and those there are are named", done.returncode == 3 and "CPU" in done.stderr, done)
     done = run(folder, "--op", "NOTHING")

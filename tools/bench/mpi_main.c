@@ -311,6 +311,8 @@ static int parse(int argc, char **argv, struct options *options) {
     };
     int c;
     bool valid = true;
+    static char started_as[] = "mpi"; // for messages: users write "ggml-bench mpi"
+    argv[0] = started_as;
     while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1 && valid) {
         switch (c) {
         case 'm': valid = bench_read_number(optarg, 1, 1000, &options->megabytes); break;

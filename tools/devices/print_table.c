@@ -226,8 +226,8 @@ static void print_reason(const struct page *page, const struct ggml_plugin_recor
     enum { INDENT = 10 };
     unsigned column = (unsigned)printf("%*s", INDENT, "");
     if (!message_is_enough(record))
-        column = put(page, column, INDENT, "%s: ", ggml_host_status_text(record->status));
-    put(page, column, INDENT, "%s", message_of(record));
+        column = put(page, column, INDENT, "%s:", ggml_host_status_text(record->status));
+    put(page, column, INDENT, "%s%s", column > INDENT ? " " : "", message_of(record));
     putchar('\n');
     if (record->missing[0]) {
         column = (unsigned)printf("%*s", INDENT, "");

@@ -158,8 +158,9 @@ static ggml_backend_buffer_t new_buffer(const struct check_run *run,
                                         ggml_backend_buffer_type_t buft, size_t size) {
     ggml_backend_buffer_t buffer = NULL;
     const int32_t status = buft->table->alloc_buffer(buft, size, &buffer);
-    CHECK_THAT(run, status == GGML_HOST_OK && buffer, "%s: no buffer of %zu bytes: status %d, %s",
-               name_of(buft), size, (int)status, host_counters.last_error);
+    CHECK_THAT(run, status == GGML_HOST_OK && buffer,
+               "%s: no buffer of %zu bytes: status %d (%s), %s", name_of(buft), size, (int)status,
+               status_text(status), host_counters.last_error);
     CHECK_THAT(run,
                buffer->table &&
                    buffer->table->size >= offsetof(struct ggml_buffer_table, reserved) &&
@@ -285,8 +286,8 @@ void buffer_out_of_memory(struct check_run *run) {
             const int32_t status = buft->table->alloc_buffer(buft, 1000, &buffer);
             atomic_store(&host_counters.fail_at, 0);
             CHECK_THAT(run, (status == GGML_HOST_OK) == (buffer != NULL),
-                       "%s: status %d, and %s buffer", name_of(buft), (int)status,
-                       buffer ? "a" : "no");
+                       "%s: status %d (%s), and %s buffer", name_of(buft), (int)status,
+                       status_text(status), buffer ? "a" : "no");
             if (buffer) ggml_backend_buffer_free(buffer);
             const long left = atomic_load(&host_counters.live_blocks) - live;
             CHECK_THAT(run, left <= 0, "%s: %ld blocks are left after allocation %ld failed",
@@ -554,7 +555,7 @@ static void copy_directly(const struct check_run *run, const struct placed *from
     ggml_backend_tensor_set(from->other, data, 0, N_BYTES);
     const int32_t status = to->buffer->table->cpy_tensor(to->buffer, src, to->tensor);
     CHECK_THAT(run, status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED,
-               "%s: cpy_tensor returns status %d", name, (int)status);
+               "%s: cpy_tensor returns status %d (%s)", name, (int)status, status_text(status));
     if (status == GGML_HOST_OK) memcpy(expected, data, N_BYTES);
     expect(run, to->buffer->buft, to->tensor, expected);
     expect(run, from->buffer->buft, from->other, data);

@@ -53,8 +53,8 @@ static bool ranks_new(struct ranks *ranks, const ggml_backend_dev_t *devices, in
     const long errors = atomic_load(&host_counters.n_errors);
     const int32_t status = make_group(ranks, N_RANKS);
     CHECK_THAT(ranks->run, (status == GGML_HOST_OK) == (ranks->group != NULL),
-               "%s: making a group returns status %d and %s group", ranks->name, (int)status,
-               ranks->group ? "a" : "no");
+               "%s: making a group returns status %d (%s) and %s group", ranks->name, (int)status,
+               status_text(status), ranks->group ? "a" : "no");
     CHECK_THAT(ranks->run,
                status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED ||
                    atomic_load(&host_counters.n_errors) > errors,
@@ -138,8 +138,8 @@ static void expect(const struct ranks *ranks, uint32_t rank, const struct ggml_t
 }
 
 static void must_be_ok(const struct ranks *ranks, int32_t status, const char *what) {
-    CHECK_THAT(ranks->run, status == GGML_HOST_OK, "%s: %s returns status %d: %s", ranks->name,
-               what, (int)status, host_counters.last_error);
+    CHECK_THAT(ranks->run, status == GGML_HOST_OK, "%s: %s returns status %d (%s): %s", ranks->name,
+               what, (int)status, status_text(status), host_counters.last_error);
 }
 
 // For groups on one device, on each, and for one of several devices.
@@ -354,7 +354,8 @@ void comm_order(struct check_run *run) {
 // Wrong arguments are INVALID_ARGUMENT: a status that a caller can tell from a failing device.
 static void must_refuse(const struct ranks *ranks, int32_t status, const char *what) {
     CHECK_THAT(ranks->run, status == GGML_HOST_INVALID_ARGUMENT,
-               "%s: %s gets status %d instead of INVALID_ARGUMENT", ranks->name, what, (int)status);
+               "%s: %s gets status %d (%s) instead of INVALID_ARGUMENT", ranks->name, what,
+               (int)status, status_text(status));
 }
 
 // Collective calls in which one rank's tensor is unlike the others.

@@ -39,13 +39,14 @@ static bool shared_new(struct shared *shared) {
     int32_t status = shared->extension->buffer_new(shared->device, N_BYTES, &shared->buffer);
     if (status == GGML_HOST_UNSUPPORTED) return false;
     CHECK_THAT(run, status == GGML_HOST_OK && shared->buffer && shared->buffer->table,
-               "%s: no buffer, status %d: %s", name, (int)status, host_counters.last_error);
+               "%s: no buffer, status %d (%s): %s", name, (int)status, status_text(status),
+               host_counters.last_error);
     shared->memory = (struct ggml_external_memory){.size = sizeof(shared->memory), .fd = -1};
     status =
         shared->extension->buffer_export(shared->buffer, GGML_EXTERNAL_OPAQUE_FD, &shared->memory);
     if (status == GGML_HOST_UNSUPPORTED) return false;
-    CHECK_THAT(run, status == GGML_HOST_OK, "%s: the buffer is not exported, status %d: %s", name,
-               (int)status, host_counters.last_error);
+    CHECK_THAT(run, status == GGML_HOST_OK, "%s: the buffer is not exported, status %d (%s): %s",
+               name, (int)status, status_text(status), host_counters.last_error);
     CHECK_THAT(run,
                shared->memory.bytes == N_BYTES && shared->memory.allocation_bytes >= N_BYTES &&
                    shared->memory.type == GGML_EXTERNAL_OPAQUE_FD,
@@ -119,8 +120,8 @@ static void body_shared(struct shared *shared) {
     memory.fd = fcntl(shared->memory.fd, F_DUPFD_CLOEXEC, 0);
     const int32_t status = shared->extension->buffer_import(shared->device, &memory, &other);
     CHECK_THAT(shared->run, status == GGML_HOST_OK && other,
-               "%s: what was exported is not imported, status %d: %s", label(shared->device),
-               (int)status, host_counters.last_error);
+               "%s: what was exported is not imported, status %d (%s): %s", label(shared->device),
+               (int)status, status_text(status), host_counters.last_error);
     CHECK_THAT(shared->run, close(memory.fd) == 0,
                "%s: importing closes the caller's file descriptor", label(shared->device));
     CHECK_THAT(shared->run, other->size == N_BYTES, "%s: the buffer is %zu bytes long",
@@ -145,8 +146,8 @@ static void must_refuse(const struct shared *shared, const struct ggml_external_
     ggml_backend_buffer_t other = NULL;
     const int32_t status = shared->extension->buffer_import(shared->device, memory, &other);
     CHECK_THAT(shared->run, status == GGML_HOST_INVALID_ARGUMENT && !other,
-               "%s: %s gets status %d instead of INVALID_ARGUMENT", label(shared->device), what,
-               (int)status);
+               "%s: %s gets status %d (%s) instead of INVALID_ARGUMENT", label(shared->device),
+               what, (int)status, status_text(status));
 }
 
 // Wrong descriptors, devices, drivers and sizes. None may be closed or kept open by it.

@@ -198,8 +198,7 @@ void life_init_status(struct check_run *run) {
     const int32_t status = subject_init(&subject);
     CHECK_THAT(run, status >= 0, "returns the impossible status %d", status);
     CHECK_THAT(run, status == GGML_HOST_OK || subject_found_no_device(status),
-               "returns status %d (%s): %s", status,
-               ggml_host_status_text((enum ggml_host_status)status), host_counters.last_error);
+               "returns status %d (%s): %s", status, status_text(status), host_counters.last_error);
 }
 
 // Initialised, but with nothing of the table looked at.
@@ -207,7 +206,8 @@ static const struct ggml_plugin_table *table_of(const struct check_run *run,
                                                 struct subject *subject) {
     map(run, subject);
     const int32_t status = subject_init(subject);
-    if (status != GGML_HOST_OK) check_skip(run, "no table with status %d", status);
+    if (status != GGML_HOST_OK)
+        check_skip(run, "no table with status %d (%s)", status, status_text(status));
     return subject->table;
 }
 
@@ -316,8 +316,8 @@ void life_init_again(struct check_run *run) {
     subject_shutdown(&subject);
     const int32_t status = subject_init(&subject);
     CHECK_THAT(run, status == GGML_HOST_OK && subject.table,
-               "after its shutdown the entry returns status %d: %s", status,
-               host_counters.last_error);
+               "after its shutdown the entry returns status %d (%s): %s", status,
+               status_text(status), host_counters.last_error);
     expect_good(run, &subject, n_good, "after its shutdown");
     subject_shutdown(&subject);
 }
@@ -326,8 +326,9 @@ void life_init_again(struct check_run *run) {
 static void attach_second(const struct check_run *run, struct subject hosts[2]) {
     hosts[1] = (struct subject){.library = hosts[0].library, .init = hosts[0].init};
     const int32_t status = subject_init(&hosts[1]);
-    CHECK_THAT(run, status == GGML_HOST_OK && hosts[1].table, "a second host gets status %d: %s",
-               status, host_counters.last_error);
+    CHECK_THAT(run, status == GGML_HOST_OK && hosts[1].table,
+               "a second host gets status %d (%s): %s", status, status_text(status),
+               host_counters.last_error);
 }
 
 // Whichever of two hosts goes first, the other's devices work on. argument: the host that goes
@@ -476,15 +477,16 @@ void life_out_of_memory(struct check_run *run) {
         if (status == GGML_HOST_OK) {
             subject_shutdown(&subject);
         } else {
-            CHECK_THAT(run, !subject.table, "a table with status %d", status);
+            CHECK_THAT(run, !subject.table, "a table with status %d (%s)", status,
+                       status_text(status));
         }
         const long left = atomic_load(&host_counters.live_blocks);
         CHECK_THAT(run, left == 0, "%ld blocks are left after allocation %ld failed", left, n);
     }
     const int32_t status = subject_init(&subject);
     if (subject_found_no_device(status)) return;
-    CHECK_THAT(run, status == GGML_HOST_OK, "with memory again: status %d: %s", status,
-               host_counters.last_error);
+    CHECK_THAT(run, status == GGML_HOST_OK, "with memory again: status %d (%s): %s", status,
+               status_text(status), host_counters.last_error);
 }
 
 // As above, but asks for a message with each failure.
@@ -495,7 +497,7 @@ void life_failure_told(struct check_run *run) {
     for (long n = 1; n <= MAX_FAULTS && reached; ++n) {
         const int32_t status = init_with_fault(&subject, n, &reached);
         CHECK_THAT(run, status == GGML_HOST_OK || atomic_load(&host_counters.n_errors) > 0,
-                   "status %d without a message", status);
+                   "status %d (%s) without a message", status, status_text(status));
         subject_shutdown(&subject);
     }
 }
@@ -508,7 +510,8 @@ static void use_with(const struct check_run *run, struct ggml_host_table *host, 
     subject.host = host;
     const int32_t status = subject_init(&subject);
     if (subject_found_no_device(status)) check_skip(run, "no device on this machine");
-    CHECK_THAT(run, status == GGML_HOST_OK, "%s gets status %d", what, status);
+    CHECK_THAT(run, status == GGML_HOST_OK, "%s gets status %d (%s)", what, status,
+               status_text(status));
     exercise(&subject);
     subject_shutdown(&subject);
 }

@@ -216,7 +216,8 @@ void stream_device_lost(struct check_run *run) {
         ggml_backend_t another = NULL;
         const int32_t status = bench.device->table->init_backend(bench.device, NULL, &another);
         CHECK_THAT(run, status == GGML_HOST_DEVICE_LOST && !another,
-                   "%s: a lost device makes a stream, status %d", label(bench.device), (int)status);
+                   "%s: a lost device makes a stream, status %d (%s)", label(bench.device),
+                   (int)status, status_text(status));
         ggml_backend_synchronize(bench.stream);
         ggml_backend_free(bench.stream);
         sum_graph_free(&bench.sum);

@@ -88,7 +88,8 @@ static void for_each_chain(struct check_run *run, void (*body)(const struct chai
         if (chain_build(&chain, devices.items[i])) {
             const int32_t status = profile->begin(chain.stream, MAX_SLICES);
             CHECK_THAT(run, status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED,
-                       "%s: begin returns status %d", chain.name, (int)status);
+                       "%s: begin returns status %d (%s)", chain.name, (int)status,
+                       status_text(status));
             if (status == GGML_HOST_OK) body(&chain);
             n += status == GGML_HOST_OK;
         }
@@ -103,8 +104,8 @@ static int read_slices(const struct chain *chain, struct ggml_profile_slice *sli
     uint64_t n = 0;
     *out_lost = 0;
     const int32_t status = chain->profile->read(chain->stream, slices, MAX_SLICES, &n, out_lost);
-    CHECK_THAT(chain->run, status == GGML_HOST_OK, "%s: read returns status %d", chain->name,
-               (int)status);
+    CHECK_THAT(chain->run, status == GGML_HOST_OK, "%s: read returns status %d (%s)", chain->name,
+               (int)status, status_text(status));
     CHECK_THAT(chain->run, n <= MAX_SLICES, "%s: read returns more slices than were asked for",
                chain->name);
     return (int)n;

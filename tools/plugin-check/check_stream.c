@@ -378,7 +378,8 @@ static bool body_copy_foreign(const struct check_run *run, struct work *work) {
     const int32_t status =
         stream->table->cpy_tensor_async(&stranger, stream, work->sum.b, work->sum.a);
     CHECK_THAT(run, status == GGML_HOST_UNSUPPORTED,
-               "%s: a copy from a strange stream gets status %d", label(work->device), (int)status);
+               "%s: a copy from a strange stream gets status %d (%s)", label(work->device),
+               (int)status, status_text(status));
     ggml_backend_synchronize(stream);
     compute(run, work);
     read_and_expect_sum(run, work);
@@ -845,7 +846,8 @@ static bool body_optimize(const struct check_run *run, struct work *work) {
     struct ggml_graph view = given;
     const int32_t status = work->stream->table->graph_optimize(work->stream, &view);
     CHECK_THAT(run, status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED,
-               "%s: graph_optimize answers status %d", label(work->device), (int)status);
+               "%s: graph_optimize answers status %d (%s)", label(work->device), (int)status,
+               status_text(status));
     CHECK_THAT(run, view.n_nodes == N_NODES, "%s: %d nodes became %d", label(work->device), N_NODES,
                view.n_nodes);
     CHECK_THAT(run, memcmp(&view, &given, sizeof(view)) == 0,

@@ -267,8 +267,8 @@ void subject_open(const struct check_run *run, struct subject *subject) {
     if (!subject_map(subject, run->path)) check_fail(run, "can't be mapped: %s", dlerror());
     const int32_t status = subject_init(subject);
     if (subject_found_no_device(status)) check_skip(run, "no device: %s", host_counters.last_error);
-    CHECK_THAT(run, status == GGML_HOST_OK, "ggml_backend_init answers status %d: %s", status,
-               host_counters.last_error);
+    CHECK_THAT(run, status == GGML_HOST_OK, "ggml_backend_init answers status %d (%s): %s", status,
+               status_text(status), host_counters.last_error);
     CHECK_THAT(run, subject->table && subject->table->reg, "ggml_backend_init gives no backend");
 }
 
@@ -281,8 +281,8 @@ const char *label(ggml_backend_dev_t device) {
 // An object and a failure, or neither, is what no host can use.
 static void *made(ggml_backend_dev_t device, const char *what, int32_t status, void *object) {
     if ((status == GGML_HOST_OK) != (object != NULL))
-        check_fail(opened_by, "%s: %s returns status %d and makes %s", label(device), what,
-                   (int)status, object ? "an object" : "none");
+        check_fail(opened_by, "%s: %s returns status %d (%s) and makes %s", label(device), what,
+                   (int)status, status_text(status), object ? "an object" : "none");
     return object;
 }
 

@@ -31,6 +31,11 @@ struct host_counters {
 };
 extern struct host_counters host_counters;
 
+// The host's words for what an entry of a plugin returned, also where it is no status.
+static inline const char *status_text(int32_t status) {
+    return ggml_host_status_text((enum ggml_host_status)status);
+}
+
 struct subject {
     void *library;
     ggml_plugin_init_t init;

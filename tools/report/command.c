@@ -87,7 +87,9 @@ static bool write_file(const char *path, const struct report *report, const stru
     bool good = is_page ? report_write_page(report, earlier, earlier_name, stream)
                         : report_write_json(report, stream);
     good = (stream == stdout ? fflush(stream) == 0 : fclose(stream) == 0) && good;
-    if (!good) fprintf(stderr, "ggml-bench: writing %s failed: %s\n", path, strerror(errno));
+    // Of the standard output finish_output() says it.
+    if (!good && !(stream == stdout && ferror(stdout)))
+        fprintf(stderr, "ggml-bench: writing %s failed: %s\n", path, strerror(errno));
     return good;
 }
 
