@@ -13,7 +13,7 @@ import sys
 # threads with 128 each, three of 128 threads with 168. Encoders have a block's elements in local memory; those of 256
 # elements take all the registers that a block of 256 threads can have.
 BUDGETS = [("kernel_encode_large", 255, 128, 2048), ("kernel_set_rows_large", 255, 128, 2048), ("kernel_add_encoded_large", 255, 128, 2048),
-           ("kernel_tile_", 168, 0, 0), ("kernel_few_", 128, 0, 0), ("kernel_encode", 128, 128, 2048), ("kernel_set_rows_", 128, 128, 2048),
+           ("kernel_tile_", 168, 0, 0), ("kernel_few_", 128, 0, 0), ("kernel_attention_", 168, 0, 0), ("kernel_encode", 128, 128, 2048), ("kernel_set_rows_", 128, 128, 2048),
            ("kernel_add_encoded", 128, 128, 2048), ("kernel_", 128, 128, 64)]
 
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(sm_\w+)'")
@@ -28,7 +28,7 @@ PLANTED = ["ptxas info    : Compiling entry function 'kernel_tile_F16' for 'sm_9
 
 def kernels_of(list_path, types_path):
     text = open(list_path, encoding="utf-8").read()
-    names = set(re.findall(r"^SIMT_KERNEL\((\w+)\)", text, re.M))
+    names = set(re.findall(r"^SIMT(?:_TENSOR)?_KERNEL\((\w+)\)", text, re.M))
     types = re.findall(r"^TENSOR_TYPE\((\w+),", open(types_path, encoding="utf-8").read(), re.M)
     for family in re.findall(r"SIMT_TENSOR_KERNEL\((\w+)##name\)", text):
         names |= {family + name for name in types}

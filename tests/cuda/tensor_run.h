@@ -31,18 +31,45 @@ static inline void free_tensor(const struct ggml_tensor *t) {
     free(t->data);
 }
 
-// The kernel whose name begins so has to be the one that is chosen.
-static inline void run_node(const struct ggml_tensor *node, const char *kernel) {
-    struct simt_work work;
+// Also of more dimensions.
+static inline struct ggml_tensor new_tensor_3d(enum ggml_type type, int64_t ne0, int64_t ne1,
+                                               int64_t ne2) {
+    struct ggml_tensor t = new_tensor(type, ne0, ne1 * ne2);
+    t.ne[1] = ne1;
+    t.ne[2] = ne2;
+    t.nb[2] = t.nb[1] * (size_t)ne1;
+    return t;
+}
+
+static inline void run_work(const struct simt_work *work) {
     char message[300] = "";
+    const struct simt_launch launch = {simt_kernel_names[work->kernel],
+                                       {work->grid[0], work->grid[1], work->grid[2]},
+                                       work->threads,
+                                       &work->args};
+    if (!simt_run(&launch, message, sizeof(message))) fail_msg("%s", message);
+}
+
+// The kernel whose name begins so has to be the one that is chosen. Returns how many launches.
+static inline int run_node(const struct ggml_tensor *node, const char *kernel) {
+    struct simt_work work, second;
+    int n = 1;
     assert_true(simt_kernel_prepare_for(&work, node, SIMT_TENSOR_CORES));
     if (strncmp(simt_kernel_names[work.kernel], kernel, strlen(kernel)) != 0)
         fail_msg("%s is chosen, not %s", simt_kernel_names[work.kernel], kernel);
-    const struct simt_launch launch = {simt_kernel_names[work.kernel],
-                                       {work.grid[0], work.grid[1], work.grid[2]},
-                                       work.threads,
-                                       &work.args};
-    if (!simt_run(&launch, message, sizeof(message))) fail_msg("%s", message);
+    struct ggml_tensor scratch = {0};
+    if (work.scratch > 0) {
+        scratch = new_tensor(GGML_TYPE_I8, (int64_t)work.scratch, 1);
+        memset(scratch.data, 0xff, work.scratch); // not a number
+        work.args.operands[GPU_MAX_OPERANDS - 1].data = (uintptr_t)scratch.data;
+    }
+    run_work(&work);
+    if (simt_kernel_finish(&second, &work)) {
+        run_work(&second);
+        ++n;
+    }
+    if (work.scratch > 0) free_tensor(&scratch);
+    return n;
 }
 
 #endif

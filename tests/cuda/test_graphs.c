@@ -34,7 +34,20 @@ static struct ggml_tensor *layer(struct ggml_context *ctx, struct ggml_tensor *x
     return ggml_add(ctx, x, ggml_add(ctx, ggml_sqr(ctx, v), ggml_add(ctx, up, o)));
 }
 
-static bool is_small; // graphs are of three nodes
+// Two independent nodes of two launches each, which share the stream's scratch memory.
+static struct ggml_tensor *attention(struct ggml_context *ctx, struct ggml_tensor *q) {
+    enum { KEYS = 512 };
+    struct ggml_tensor *results[2];
+    for (int i = 0; i < 2; ++i) {
+        struct ggml_tensor *k = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, WIDTH, KEYS),
+                           *v = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, WIDTH, KEYS);
+        results[i] = ggml_flash_attn_ext(ctx, q, k, v, NULL, 1.0f, 0.0f, 0.0f);
+    }
+    return ggml_add(ctx, results[0], results[1]);
+}
+
+// What graphs are of: layers, three small nodes, attention.
+static enum { LAYERED, SMALL, ATTENTIVE } shape;
 
 struct work {
     struct ggml_context *ctx;
@@ -48,9 +61,10 @@ struct work {
 static void build(struct work *w, ggml_backend_buffer_type_t buft, uint32_t seed) {
     w->ctx = cuda_context();
     struct ggml_tensor *x = matrix(w->ctx, WIDTH, TOKENS);
-    for (int l = 0; l < LAYERS && !is_small; ++l)
+    for (int l = 0; l < LAYERS && shape == LAYERED; ++l)
         x = layer(w->ctx, x);
-    if (is_small) x = ggml_sqr(w->ctx, ggml_neg(w->ctx, ggml_sqr(w->ctx, x)));
+    if (shape == ATTENTIVE) x = attention(w->ctx, x);
+    if (shape == SMALL) x = ggml_sqr(w->ctx, ggml_neg(w->ctx, ggml_sqr(w->ctx, x)));
     w->out = x;
     w->graph = ggml_new_graph(w->ctx);
     ggml_build_forward_expand(w->graph, x);
@@ -130,6 +144,12 @@ static void test_orders(void **state) {
     driver.set_seed(0);
     release(&w);
     close_stream();
+}
+
+static void test_scratch(void **state) {
+    shape = ATTENTIVE;
+    test_orders(state);
+    shape = LAYERED;
 }
 
 // Each edge is there for a reason: without it, some order computes something else.
@@ -273,21 +293,19 @@ static bool live(struct work *w, int n) {
 }
 
 // Each call of the driver fails in turn: it is told, and nothing is left.
-static void test_faults(void **state) {
+static void check_faults(int n_works, long least_told) {
     enum { N = 3 };
     static const int errors[] = {2, 719};
-    (void)state;
-    is_small = true;
     for (int e = 0; e < 2; ++e) {
         long n_told = 0;
         for (long n = 0;; ++n) {
             struct work w[N];
             open_stream();
-            for (int i = 0; i < N; ++i)
+            for (int i = 0; i < n_works; ++i)
                 build(&w[i], ggml_backend_dev_buffer_type(device), 20 + (uint32_t)i);
             driver.fail_after(n, errors[e]);
             ggml_clear_error();
-            const bool right = live(w, N), failed = driver.failed() != NULL;
+            const bool right = live(w, n_works), failed = driver.failed() != NULL;
             char where[64];
             snprintf(where, sizeof(where), "%s", failed ? driver.failed() : "");
             if (failed && right && ggml_last_status() == GGML_HOST_OK &&
@@ -295,7 +313,7 @@ static void test_faults(void **state) {
                 fail_msg("a failure of %s is not told", where);
             n_told += ggml_last_status() != GGML_HOST_OK;
             if (!failed) driver.fail_after(-1, 0);
-            for (int i = 0; i < N; ++i)
+            for (int i = 0; i < n_works; ++i)
                 release(&w[i]);
             ggml_backend_free(stream);
             driver.fail_after(-1, 0);
@@ -304,17 +322,25 @@ static void test_faults(void **state) {
             assert_true(right);
             break;
         }
-        assert_true(n_told > 30);
+        assert_true(n_told > least_told);
     }
-    is_small = false;
+}
+
+static void test_faults(void **state) {
+    (void)state;
+    shape = SMALL;
+    check_faults(3, 30);
+    shape = ATTENTIVE;
+    check_faults(1, 20);
+    shape = LAYERED;
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_orders),      cmocka_unit_test(test_missing_edges),
-        cmocka_unit_test(test_found_again), cmocka_unit_test(test_changed_in_place),
-        cmocka_unit_test(test_one_by_one),  cmocka_unit_test(test_fewer_launches),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_orders),           cmocka_unit_test(test_scratch),
+        cmocka_unit_test(test_missing_edges),    cmocka_unit_test(test_found_again),
+        cmocka_unit_test(test_changed_in_place), cmocka_unit_test(test_one_by_one),
+        cmocka_unit_test(test_fewer_launches),   cmocka_unit_test(test_faults),
     };
     ggml_backend_load_all();
     cuda_find_driver();

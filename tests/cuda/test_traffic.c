@@ -67,6 +67,64 @@ static void test_many_columns(void **state) {
         check_product(types[i], 64, "kernel_tile_");
 }
 
+// K or V of two heads, which take turns as in a cache, so that rows of a head begin alike in their
+// sectors.
+static struct ggml_tensor new_cache(enum ggml_type type, int64_t channels, int64_t keys) {
+    enum { CACHE_HEADS = 16, USED_HEADS = 2 };
+    struct ggml_tensor t = new_tensor(type, channels * CACHE_HEADS, keys);
+    t.ne[0] = channels;
+    t.ne[2] = USED_HEADS;
+    t.nb[2] = ggml_row_size(type, channels);
+    return t;
+}
+
+// Sectors that a row of a cache lies in, where it begins with one.
+static unsigned long long sectors_of(const struct ggml_tensor *t) {
+    return (ggml_row_size(t->type, t->ne[0]) + 31) / 32;
+}
+
+// K, V and the mask are read once for all heads that share them, queries twice where their largest
+// number is looked for first; rows of a cache are
+// apart, so that sectors and not bytes are what has to be read. `percent` is the limit.
+static void check_attention(enum ggml_type type, int64_t channels, int64_t n, int64_t keys,
+                            int64_t heads, const char *kernel, unsigned percent) {
+    struct ggml_tensor q = new_tensor_3d(GGML_TYPE_F32, channels, n, heads),
+                       k = new_cache(type, channels, keys), v = new_cache(type, channels, keys),
+                       mask = new_tensor(GGML_TYPE_F16, keys, n),
+                       y = new_tensor_3d(GGML_TYPE_F32, channels, heads, n);
+    const float scale = 0.1f;
+    char what[100];
+    y.op = GGML_OP_FLASH_ATTN_EXT;
+    y.src[0] = &q;
+    y.src[1] = &k;
+    y.src[2] = &v;
+    y.src[3] = &mask;
+    memcpy(y.op_params, &scale, sizeof(scale));
+    snprintf(what, sizeof(what), "%s %s, %d channels, n = %d", kernel, ggml_type_name(type),
+             (int)channels, (int)n);
+    struct simt_traffic t = count(&y, kernel);
+    const unsigned long long least = 2 * sectors_of(&k) * (unsigned long long)(keys * k.ne[2]) +
+                                     (unsigned long long)k.ne[2] * ggml_nbytes(&mask) / 32 +
+                                     (type == GGML_TYPE_BF16 ? 1u : 2u) * ggml_nbytes(&q) / 32;
+    assert_true(t.read_sectors >= least); // nothing was forgotten here
+    t.read_least = least;
+    check(what, t, percent);
+    free_tensor(&q);
+    free_tensor(&k);
+    free_tensor(&v);
+    free_tensor(&mask);
+    free_tensor(&y);
+}
+
+// Of types with blocks a chunk of 64 channels may begin and end within a sector, which its
+// neighbour reads again.
+static void test_attention(void **state) {
+    (void)state;
+    check_attention(GGML_TYPE_F16, 128, 1, 256, 8, "kernel_attention_few_128_F16", 110);
+    check_attention(GGML_TYPE_BF16, 128, 1, 256, 8, "kernel_attention_few_128_BF16", 110);
+    check_attention(GGML_TYPE_Q8_0, 128, 1, 256, 8, "kernel_attention_few_128_coded", 130);
+}
+
 enum { STATE = 64, HEADS = 2, TOKENS = 3 }; // elements of a state's row
 
 // A packed tensor of ne0 elements per head and token.
@@ -155,8 +213,9 @@ static void test_counts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_columns), cmocka_unit_test(test_many_columns),
-        cmocka_unit_test(test_states),      cmocka_unit_test(test_convolution),
-        cmocka_unit_test(test_sort),        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_attention),   cmocka_unit_test(test_states),
+        cmocka_unit_test(test_convolution), cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #define GPU_HAS_TENSOR_CORES 1
 #define GPU_UNROLL
+#define GPU_KERNEL_FOR(name, threads, blocks, args_type, p) GPU_KERNEL(name, threads, args_type, p)
 
 extern "C" {
 void simt_mma(float *d, const u32 *a, const u32 *b, bool is_bf16);

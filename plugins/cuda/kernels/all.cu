@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // All kernels: one module.
 #include "attention.cpp"
+#include "attention_tensor.cpp"
 #include "conv.cpp"
 #include "copy.cpp"
 #include "elementwise.cpp"

@@ -10,6 +10,9 @@
 #endif
 
 #define GPU_UNROLL _Pragma("unroll")
+#define GPU_KERNEL_FOR(name, threads, blocks, args_type, p)                                        \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
+        name(const __grid_constant__ args_type p)
 
 GPU_FN gpu_words4 gpu_load_16(const void *p) {
     return *(const gpu_words4 *)p;

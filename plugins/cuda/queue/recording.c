@@ -62,16 +62,23 @@ static enum ggml_host_status draft_add(struct draft *d, const struct cuda_recipe
                                        const struct simt_step *l) {
     struct gpu_touch touches[GPU_MAX_TOUCHES];
     const enum ggml_host_status status = touch(recipe, l, touches);
+    int n_touches = l->n_tensors;
     if (status != GGML_HOST_OK || l->work.grid[0] == 0) return status;
     if (!reserve_before(d, d->n_before + GPU_OVERLAP_WINDOW)) return GGML_HOST_OUT_OF_MEMORY;
+    if (l->work.scratch > 0)
+        touches[n_touches++] =
+            (struct gpu_touch){recipe->scratch, recipe->scratch + l->work.scratch, true};
     d->first_before[d->n] = d->n_before;
     if (recipe->has_times) {
         if (d->n > 0) d->before[d->n_before++] = d->n - 1;
     } else if (!recipe->one_by_one) {
         d->n_before +=
-            gpu_overlap_add(recipe->overlap, touches, l->n_tensors, &d->before[d->n_before]);
+            gpu_overlap_add(recipe->overlap, touches, n_touches, &d->before[d->n_before]);
     }
-    d->works[d->n++] = l->work;
+    d->works[d->n] = l->work;
+    if (l->work.scratch > 0)
+        d->works[d->n].args.operands[GPU_MAX_OPERANDS - 1].data = recipe->scratch;
+    d->n++;
     return GGML_HOST_OK;
 }
 

@@ -35,6 +35,7 @@ struct cuda_recipe {
     const struct gpu_graph_key *key;
     const struct gpu_plan *plan;
     struct gpu_overlap *overlap; // for the work
+    CUdeviceptr scratch;         // at least what the plan needs, or 0
     bool one_by_one;             // no graph of the driver's
     bool has_times;
 };

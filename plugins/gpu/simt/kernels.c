@@ -77,6 +77,7 @@ bool simt_kernel_prepare(struct simt_work *l, const struct ggml_tensor *node) {
         simt_operand(&l->args.operands[i], node->src[i - 1]);
     memcpy(l->args.params, node->op_params, sizeof(l->args.params));
     l->kernel = row->kernel;
+    l->scratch = 0;
     l->grid[0] = 0;
     l->grid[1] = l->grid[2] = 1;
     l->threads = MAX_THREADS;

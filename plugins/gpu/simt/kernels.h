@@ -29,6 +29,7 @@ struct simt_work {
     enum simt_kernel kernel;
     unsigned grid[3]; // blocks; 0: there is nothing to compute
     unsigned threads; // of a block
+    size_t scratch; // bytes of device memory, at multiples of 16, for the last operand; often none
     struct gpu_args args;
 };
 
@@ -40,6 +41,9 @@ bool simt_kernel_prepare(struct simt_work *out_launch, const struct ggml_tensor 
 // the node's types, shapes, addresses and the precision it asks for. [any-thread]
 bool simt_kernel_prepare_for(struct simt_work *out_launch, const struct ggml_tensor *node,
                              unsigned features);
+// Fills the launch that ends what `first`, with the same scratch memory, began; false: that is all.
+// [any-thread]
+bool simt_kernel_finish(struct simt_work *out_launch, const struct simt_work *first);
 // Fills the launch for nodes that one kernel computes; false: none does. [any-thread]
 bool simt_fuse_prepare(struct simt_work *out_launch, const struct gpu_fused *fused);
 

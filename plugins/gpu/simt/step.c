@@ -19,15 +19,27 @@ static bool writes_source(const struct ggml_tensor *node, int s) {
     return node->op == GGML_OP_OPT_STEP_ADAMW && (s == 0 || s == 2 || s == 3);
 }
 
-// Prepares the kernel of a node and notes what it touches.
-bool simt_step_add(struct gpu_plan *plan, const struct ggml_tensor *node, unsigned features) {
-    struct simt_step *l = gpu_plan_append(plan);
-    if (!l || !simt_kernel_prepare_for(&l->work, node, features)) return false;
+static void use_tensors(struct simt_step *l, const struct ggml_tensor *node) {
     use(l, node, true);
     for (int s = 0; s < GGML_MAX_SRC; ++s) {
         if (node->src[s]) use(l, node->src[s], writes_source(node, s));
     }
-    return true;
+}
+
+// Prepares the kernel of a node, and another one where its parts have to be joined. Scratch memory
+// is that of the plan: launches that use it have to run in order.
+bool simt_step_add(struct gpu_plan *plan, const struct ggml_tensor *node, unsigned features) {
+    struct simt_step *l = gpu_plan_append(plan);
+    if (!l || !simt_kernel_prepare_for(&l->work, node, features)) return false;
+    use_tensors(l, node);
+    if (l->work.scratch == 0) return true;
+    const struct simt_work first = l->work;
+    plan->scratch_used = 0;
+    gpu_plan_scratch(plan, first.scratch);
+    l = gpu_plan_append(plan);
+    if (!l) return false;
+    use_tensors(l, node);
+    return simt_kernel_finish(&l->work, &first);
 }
 
 // Whether the tensor is the result of one of the fused nodes. Linear: fusions have a few nodes.

@@ -76,6 +76,7 @@ static void launch_tile(struct simt_work *l, const struct ggml_tensor *node, boo
 }
 
 void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node) {
+    if (node->op == GGML_OP_FLASH_ATTN_EXT) simt_use_tensor_attention(l, node);
     if (node->op != GGML_OP_MUL_MAT && node->op != GGML_OP_MUL_MAT_ID) return;
     const struct ggml_tensor *a = node->src[0], *b = node->src[1];
     const bool to_bf16 = a->type == GGML_TYPE_BF16 || a->type == GGML_TYPE_MXFP4;

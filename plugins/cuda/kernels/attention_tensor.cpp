@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: MIT
+// flash_attn_ext on tensor cores. A block has rows of queries, of all heads that share one of K and
+// V, and keys a tile at a time with the softmax taken online: the warps share the keys of the
+// scores, then the channels of the result, so that K and V are decoded and read from shared memory
+// once. Few rows are computed by several blocks, each with some of the keys; kernel_attention_join
+// adds their parts. How many there are follows from the shapes alone, and so does each sum's order.
+//
+// Queries, weights and numbers of types with blocks are split into two halves, F16 or BF16, whose
+// products are added up in F32: results are nearly those of F32.
+#include "attention_tiles.h"
+
+// numbers: as attention.h; heads that share one of K; keys of a part; parts.
+enum { JOIN_THREADS = 128 };
+
+// Where a part's sums lie: of each row and part the channels, then of each the largest and the sum.
+GPU_FN float *attention_part(GPU_ARGS gpu_args &p, gpu_at at, u64 part) {
+    const gpu_operand &q = p.operands[1];
+    const u64 row = (at.w * (u64)q.ne[2] + at.z) * (u64)q.ne[1] + at.y;
+    return (float *)p.operands[7].data +
+           (row * (u64)p.numbers[3] + part) * (u64)p.operands[0].ne[0];
+}
+GPU_FN float *attention_part_sum(GPU_ARGS gpu_args &p, gpu_at at, u64 part) {
+    const gpu_operand &y = p.operands[0], &q = p.operands[1];
+    const u64 row = (at.w * (u64)q.ne[2] + at.z) * (u64)q.ne[1] + at.y;
+    const u64 n = (u64)(q.ne[1] * q.ne[2] * q.ne[3]) * (u64)p.numbers[3];
+    return (float *)p.operands[7].data + n * (u64)y.ne[0] + 2 * (row * (u64)p.numbers[3] + part);
+}
+
+#if GPU_HAS_TENSOR_CORES
+
+// The query, head and sequence of a row of the block.
+GPU_FN gpu_at attention_at(const attention_block &o, u32 row) {
+    u64 head;
+    const u64 query = gpu_divide(o.row0 + row, o.group, &head);
+    return {0, query, o.head0 + head, o.batch};
+}
+
+// Queries as two halves each, after a power of two has taken the largest of a row to [2^14, 2^15)
+// in F16; a warp per row.
+template <class A>
+GPU_FN void load_queries(gpu_thread g, const gpu_args &p, const attention_block &o) {
+    const gpu_operand &q = p.operands[1];
+    const u32 lane = gpu_tid(g) % 32, n = (u32)q.ne[0];
+    for (u32 r = gpu_tid(g) / 32; r < A::ROWS; r += ATTENTION_WARPS) {
+        const bool inside = o.row0 + r < o.n_rows; // the same for the warp
+        const gpu_at at = attention_at(o, inside ? r : 0);
+        const u8 *row = gpu_row(q, at.y, at.z, at.w);
+        float largest = 0.0f, factor = 1.0f, inverse = 1.0f, x[4];
+        for (u32 c = 4 * lane; c < n && inside && !A::AS_BF16; c += 128) {
+            load_four(TYPE_F32, row, c, x);
+            largest = larger_of_four(largest, x);
+        }
+        for (int mask = 16; mask > 0; mask >>= 1)
+            largest = gpu_larger(largest, gpu_shfl_xor(largest, mask));
+        if (!A::AS_BF16 && largest > 0.0f) {
+            const i32 wanted = 127 + 14 - ((i32)(gpu_bits(largest) >> 23 & 255u) - 127);
+            const u32 e = (u32)(wanted > 253 ? 253 : wanted < 1 ? 1 : wanted);
+            factor = power_of_exponent(e);
+            inverse = power_of_exponent(254u - e);
+        }
+        for (u32 c = 4 * lane; c < (n + 31) / 32 * 32; c += 128) {
+            u32 high[2], low[2];
+            GPU_UNROLL
+            for (u32 e = 0; e < 4; ++e)
+                x[e] = 0.0f;
+            if (c < n && inside) load_four(TYPE_F32, row, c, x);
+            split_pair<A>(x[0] * factor, x[1] * factor, &high[0], &low[0]);
+            split_pair<A>(x[2] * factor, x[3] * factor, &high[1], &low[1]);
+            gpu_store_8(o.queries + r * A::QUERY_PITCH + 2 * c, {high[0], high[1]});
+            gpu_store_8(o.queries + A::QUERY_BYTES + r * A::QUERY_PITCH + 2 * c, {low[0], low[1]});
+        }
+        if (lane == 0) {
+            o.scales[r] = gpu_param(p, 0) * inverse;
+            o.slopes[r] = attention_slope(p, at.z);
+        }
+    }
+}
+
+// The mask of a tile as floats, where the weights will be, once per query where heads share it.
+// Whether any row sees any of the keys, for all threads alike.
+template <class A>
+GPU_FN bool load_bias(gpu_thread g, const gpu_args &p, const attention_block &o, u64 first) {
+    const gpu_operand &mask = p.operands[4];
+    if (!mask.data) return true;
+    const u32 lane = gpu_tid(g) % 32, warp = gpu_tid(g) / 32;
+    const u32 left = o.n_rows - o.row0 < A::ROWS ? (u32)(o.n_rows - o.row0) : (u32)A::ROWS;
+    const u64 query0 = attention_at(o, 0).y;
+    const u32 n = mask.ne[2] > 1 ? left : (u32)(attention_at(o, left - 1).y - query0 + 1);
+    float *bias = (float *)o.weights, largest = -GPU_INFINITY;
+    gpu_sync(g); // weights of the tile before have been read
+    for (u32 r = warp; r < n; r += ATTENTION_WARPS) {
+        const gpu_at at = attention_at(o, mask.ne[2] > 1 ? r : 0);
+        const u8 *row = gpu_row(mask, mask.ne[2] > 1 ? at.y : query0 + r, at.z % (u64)mask.ne[2],
+                                o.batch % (u64)mask.ne[3]);
+        for (u32 k = lane; k < A::KEYS; k += 32) {
+            const float x = first + k < o.end
+                                ? gpu_load(mask.type, row + (i64)(first + k) * mask.nb[0])
+                                : -GPU_INFINITY;
+            bias[r * A::BIAS_PITCH + k] = x;
+            largest = x != x ? 0.0f : gpu_larger(largest, x); // something else than not seen
+        }
+    }
+    for (int m = 16; m > 0; m >>= 1)
+        largest = gpu_larger(largest, gpu_shfl_xor(largest, m));
+    if (lane == 0) o.votes[warp] = largest;
+    gpu_sync(g);
+    bool seen = false;
+    for (u32 w = 0; w < ATTENTION_WARPS; ++w)
+        seen = seen || o.votes[w] != -GPU_INFINITY;
+    return seen;
+}
+
+// What each lane keeps: of rows lane / 4 + 8 h of each tile of rows.
+template <class A> struct attention_state {
+    u32 bias_row[A::ROW_TILES][2];
+    float largest[A::ROW_TILES][2], weight[A::ROW_TILES][2];
+    float sums[A::CHUNKS][A::ROW_TILES][A::TILES][4];
+};
+
+// From products to scores, and the largest of each row among this warp's keys.
+template <class A>
+GPU_FN void finish_scores(gpu_thread g, const gpu_args &p, const attention_block &o, u64 first,
+                          float (&scores)[A::ROW_TILES][A::TILES][4], const attention_state<A> &s) {
+    const u32 warp = gpu_tid(g) / 32, lane = gpu_tid(g) % 32, c = lane % 4;
+    const bool has_mask = p.operands[4].data != 0;
+    const float softcap = gpu_param(p, 2), *bias = (const float *)o.weights;
+    GPU_UNROLL
+    for (u32 i = 0; i < A::ROW_TILES * 2; ++i) {
+        const u32 row = i / 2 * 16 + i % 2 * 8 + lane / 4;
+        const bool has_row = o.row0 + row < o.n_rows;
+        float largest = -GPU_INFINITY;
+        GPU_UNROLL
+        for (u32 j = 0; j < A::TILES; ++j) {
+            float *pair = &scores[i / 2][j][i % 2 * 2];
+            const u32 key = warp * 8 * A::TILES + 8 * j + 2 * c;
+            float seen[2] = {0.0f, 0.0f};
+            if (has_mask) {
+                const gpu_words2 two =
+                    gpu_load_8(&bias[s.bias_row[i / 2][i % 2] * A::BIAS_PITCH + key]);
+                seen[0] = gpu_float(two.x);
+                seen[1] = gpu_float(two.y);
+            }
+            GPU_UNROLL
+            for (u32 e = 0; e < 2; ++e) {
+                float x = pair[e] * o.scales[row];
+                if (softcap != 0.0f) x = softcap * gpu_tanh(x / softcap);
+                if (has_mask) x += o.slopes[row] * seen[e];
+                const bool hidden = first + key + e >= o.end || seen[e] == -GPU_INFINITY;
+                pair[e] = hidden || !has_row ? -GPU_INFINITY : x;
+                largest = gpu_larger(largest, pair[e]);
+            }
+        }
+        largest = gpu_larger(largest, gpu_shfl_xor(largest, 1));
+        largest = gpu_larger(largest, gpu_shfl_xor(largest, 2));
+        if (c == 0) o.parts[warp * A::ROWS + row] = largest;
+    }
+}
+
+// From scores to weights, as two halves in shared memory; what was added up before is scaled to the
+// new largest score.
+template <class A>
+GPU_FN void weigh(gpu_thread g, const attention_block &o,
+                  float (&scores)[A::ROW_TILES][A::TILES][4], attention_state<A> &s) {
+    const u32 warp = gpu_tid(g) / 32, lane = gpu_tid(g) % 32, c = lane % 4;
+    GPU_UNROLL
+    for (u32 i = 0; i < A::ROW_TILES * 2; ++i) {
+        const u32 tile = i / 2, h = i % 2, row = tile * 16 + h * 8 + lane / 4;
+        const float before = s.largest[tile][h];
+        float largest = before, sum = 0.0f;
+        GPU_UNROLL
+        for (u32 w = 0; w < ATTENTION_WARPS; ++w)
+            largest = gpu_larger(largest, o.parts[w * A::ROWS + row]);
+        const float factor = before == largest ? 1.0f : gpu_exp(before - largest);
+        GPU_UNROLL
+        for (u32 j = 0; j < A::TILES; ++j) {
+            float *pair = &scores[tile][j][h * 2];
+            u32 high, low;
+            GPU_UNROLL
+            for (u32 e = 0; e < 2; ++e) {
+                pair[e] = pair[e] == -GPU_INFINITY ? 0.0f : gpu_exp(pair[e] - largest);
+                sum += pair[e];
+            }
+            split_pair<A>(pair[0], pair[1], &high, &low);
+            const u32 at = row * A::WEIGHT_PITCH + 2 * (warp * 8 * A::TILES + 8 * j + 2 * c);
+            *(u32 *)(o.weights + at) = high;
+            *(u32 *)(o.weights + A::WEIGHT_BYTES + at) = low;
+        }
+        s.largest[tile][h] = largest;
+        s.weight[tile][h] = s.weight[tile][h] * factor + sum;
+        GPU_UNROLL
+        for (u32 k = 0; k < A::CHUNKS * A::TILES * 2; ++k)
+            s.sums[k / A::TILES / 2][tile][k / 2 % A::TILES][h * 2 + k % 2] *= factor;
+    }
+}
+
+// The first tile from `first` on that any row sees, with its mask loaded; o.end: none. The first
+// chunk of K of tile `first` is on its way, as it is of the tile that is returned.
+template <class A>
+GPU_FN u64 find_seen(gpu_thread g, const gpu_args &p, const attention_block &o, u64 first,
+                     u32 turn) {
+    u64 at = first;
+    while (at < o.end && !load_bias<A>(g, p, o, at)) {
+        gpu_copy_wait<0>();
+        at += A::KEYS;
+    }
+    if (at == first || at >= o.end) return at < o.end ? at : o.end;
+    copy_chunk<A>(g, p, o, {ATTENTION_K, at, 0}, o.chunks + turn * A::CHUNK_BYTES);
+    gpu_copy_group();
+    return at;
+}
+
+// Adds the scores of a tile of keys, of which the first chunk is on its way; then that of V is.
+template <class A>
+GPU_FN void score_tile(gpu_thread g, const gpu_args &p, const attention_block &o, u64 first,
+                       float (&scores)[A::ROW_TILES][A::TILES][4], u32 *turn) {
+    const gpu_operand &k = p.operands[ATTENTION_K];
+    const u32 n = (u32)(k.ne[0] + A::CHANNELS - 1) / A::CHANNELS;
+    const bool has_low = attention_has_blocks<A>(k.type);
+    GPU_UNROLL
+    for (u32 i = 0; i < A::ROW_TILES * A::TILES * 4; ++i)
+        scores[i / 4 / A::TILES][i / 4 % A::TILES][i % 4] = 0.0f;
+    for (u32 j = 0; j < n; ++j) {
+        const bool is_last = j + 1 == n;
+        const attention_chunk next = {is_last ? (u32)ATTENTION_V : (u32)ATTENTION_K, first,
+                                      is_last ? 0 : j + 1};
+        const u8 *at = take_chunk<A>(g, p, o, {ATTENTION_K, first, j}, next, turn);
+        add_scores<A>(g, o, at, has_low, j, (u32)k.ne[0], scores);
+    }
+}
+
+// Adds the weighted values of a tile, of which the first chunk is on its way; then `after` is.
+template <class A>
+GPU_FN void add_tile(gpu_thread g, const gpu_args &p, const attention_block &o, u64 first,
+                     attention_chunk after, attention_state<A> &s, u32 *turn) {
+    const gpu_operand &v = p.operands[ATTENTION_V];
+    const u32 n = (u32)(v.ne[0] + A::CHANNELS - 1) / A::CHANNELS;
+    const bool has_low = attention_has_blocks<A>(v.type);
+    for (u32 j = 0; j < n; ++j) {
+        attention_chunk next = {ATTENTION_V, first, j + 1};
+        if (j + 1 == n) next = after;
+        const u8 *at = take_chunk<A>(g, p, o, {ATTENTION_V, first, j}, next, turn);
+        GPU_UNROLL
+        for (u32 i = 0; i < A::CHUNKS; ++i) { // registers have no index
+            if (i == j) add_values<A>(g, o, at, has_low, s.sums[i]);
+        }
+    }
+}
+
+// All tiles that any row sees.
+template <class A>
+GPU_FN void attend(gpu_thread g, const gpu_args &p, const attention_block &o,
+                   attention_state<A> &s) {
+    u32 turn = 0;
+    copy_chunk<A>(g, p, o, {ATTENTION_K, o.begin, 0}, o.chunks);
+    gpu_copy_group();
+    for (u64 first = find_seen<A>(g, p, o, o.begin, turn); first < o.end;) {
+        const u64 next = first + A::KEYS;
+        float scores[A::ROW_TILES][A::TILES][4];
+        score_tile<A>(g, p, o, first, scores, &turn);
+        finish_scores<A>(g, p, o, first, scores, s);
+        gpu_sync(g);
+        weigh<A>(g, o, scores, s);
+        add_tile<A>(g, p, o, first, {next < o.end ? (u32)ATTENTION_K : 0u, next, 0}, s, &turn);
+        first = find_seen<A>(g, p, o, next, turn);
+    }
+    gpu_copy_wait<0>();
+}
+
+// Adds up the weights of a row, which lanes and warps share, in parts[0 .. ROWS). Whether every
+// number of the block is finite, for all threads alike.
+template <class A>
+GPU_FN bool finish_sums(gpu_thread g, const attention_block &o, attention_state<A> &s) {
+    const u32 warp = gpu_tid(g) / 32, lane = gpu_tid(g) % 32;
+    float nothing = 0.0f; // or not a number
+    gpu_sync(g);
+    GPU_UNROLL
+    for (u32 i = 0; i < A::ROW_TILES * 2; ++i) {
+        float sum = s.weight[i / 2][i % 2];
+        sum += gpu_shfl_xor(sum, 1);
+        sum += gpu_shfl_xor(sum, 2);
+        nothing += sum - sum;
+        if (lane % 4 == 0) o.parts[warp * A::ROWS + i / 2 * 16 + i % 2 * 8 + lane / 4] = sum;
+    }
+    GPU_UNROLL
+    for (u32 i = 0; i < A::CHUNKS * A::ROW_TILES * A::TILES * 4; ++i) {
+        const float x = s.sums[i / 4 / A::TILES / A::ROW_TILES][i / 4 / A::TILES % A::ROW_TILES]
+                              [i / 4 % A::TILES][i % 4];
+        nothing += x - x;
+    }
+    for (int m = 16; m > 0; m >>= 1)
+        nothing += gpu_shfl_xor(nothing, m);
+    if (lane == 0) o.votes[warp] = nothing;
+    gpu_sync(g);
+    return o.votes[0] + o.votes[1] + o.votes[2] + o.votes[3] == 0.0f;
+}
+
+// Of a row: the result, or the block's part of it, and what its sums are multiplied by.
+GPU_FN float *find_result(const gpu_args &p, gpu_at at, attention_sum s, bool is_first,
+                          float *out_factor) {
+    const bool has_parts = p.numbers[3] > 1;
+    const u64 part = gpu_bid_y(gpu_thread());
+    *out_factor = has_parts ? 1.0f : attention_factor(p, at.z, s);
+    if (has_parts && is_first) {
+        float *sum = attention_part_sum(p, at, part);
+        sum[0] = s.largest;
+        sum[1] = s.sum;
+    }
+    return has_parts ? attention_part(p, at, part)
+                     : (float *)gpu_row(p.operands[0], at.z, at.y, at.w);
+}
+
+template <class A>
+GPU_FN void store_results(gpu_thread g, const gpu_args &p, const attention_block &o,
+                          attention_state<A> &s) {
+    const u32 warp = gpu_tid(g) / 32, lane = gpu_tid(g) % 32, c = lane % 4;
+    GPU_UNROLL
+    for (u32 i = 0; i < A::ROW_TILES * 2; ++i) {
+        const u32 row = i / 2 * 16 + i % 2 * 8 + lane / 4;
+        if (o.row0 + row >= o.n_rows) continue;
+        attention_sum sum = {s.largest[i / 2][i % 2], 0.0f};
+        for (u32 w = 0; w < ATTENTION_WARPS; ++w)
+            sum.sum += o.parts[w * A::ROWS + row];
+        float factor;
+        float *to = find_result(p, attention_at(o, row), sum, warp == 0 && c == 0, &factor);
+        GPU_UNROLL
+        for (u32 j = 0; j < A::CHUNKS * A::TILES; ++j) {
+            const float *pair = &s.sums[j / A::TILES][i / 2][j % A::TILES][i % 2 * 2];
+            const u32 channel =
+                j / A::TILES * A::CHANNELS + warp * 8 * A::TILES + j % A::TILES * 8 + 2 * c;
+            if (channel < p.operands[0].ne[0]) // an even number
+                gpu_store_8(to + channel, {gpu_bits(pair[0] * factor), gpu_bits(pair[1] * factor)});
+        }
+    }
+}
+
+// A row with something in it that is not finite, which may belong to a key that the row doesn't
+// see: as the plain kernel does it.
+GPU_FAR void attend_plainly(const gpu_args &p, u64 query, u64 head, u64 batch, u64 begin, u64 end,
+                            float *memory) {
+    const gpu_thread g = gpu_thread();
+    const u32 n = (u32)p.operands[2].ne[0], n_v = (u32)p.operands[3].ne[0];
+    const attention_memory m = {memory, memory + GPU_MAX_WARPS + ATTENTION_KEYS,
+                                memory + GPU_MAX_WARPS + ATTENTION_KEYS + n,
+                                memory + GPU_MAX_WARPS};
+    const gpu_at at = {0, query, head, batch};
+    const attention_sum s = attention_row(g, p, at, begin, end, m);
+    float factor;
+    float *to = find_result(p, at, s, gpu_tid(g) == 0, &factor);
+    for (u32 c = gpu_tid(g); c < n_v; c += ATTENTION_THREADS)
+        to[c] = m.out[c] * factor;
+    gpu_sync(g);
+}
+
+// Blocks: rows, parts of the keys, heads of K and sequences.
+GPU_FN void find_block(gpu_thread g, const gpu_args &p, u32 rows, attention_block &o) {
+    const gpu_operand &q = p.operands[1], &k = p.operands[2];
+    o.group = (u64)p.numbers[1];
+    o.batch = gpu_divide(gpu_bid_z(g), (u64)k.ne[2], &o.kv_head);
+    o.head0 = o.kv_head * o.group;
+    o.row0 = (u64)gpu_bid_x(g) * rows;
+    o.n_rows = (u64)q.ne[1] * o.group;
+    o.begin = (u64)gpu_bid_y(g) * (u64)p.numbers[2];
+    o.end = o.begin + (u64)p.numbers[2] < (u64)k.ne[1] ? o.begin + (u64)p.numbers[2] : (u64)k.ne[1];
+}
+
+template <class A> GPU_FN void attention(gpu_thread g, const gpu_args &p, attention_block &o) {
+    attention_state<A> s;
+    find_block(g, p, A::ROWS, o);
+    GPU_UNROLL
+    for (u32 i = 0; i < A::ROW_TILES * 2; ++i) {
+        const u32 row = i / 2 * 16 + i % 2 * 8 + gpu_tid(g) % 32 / 4;
+        const bool by_row = p.operands[4].ne[2] > 1, has_row = o.row0 + row < o.n_rows;
+        s.bias_row[i / 2][i % 2] = by_row    ? row
+                                   : has_row ? (u32)(attention_at(o, row).y - attention_at(o, 0).y)
+                                             : 0;
+        s.largest[i / 2][i % 2] = -GPU_INFINITY;
+        s.weight[i / 2][i % 2] = 0.0f;
+    }
+    GPU_UNROLL
+    for (u32 i = 0; i < A::CHUNKS * A::ROW_TILES * A::TILES * 4; ++i)
+        s.sums[i / 4 / A::TILES / A::ROW_TILES][i / 4 / A::TILES % A::ROW_TILES][i / 4 % A::TILES]
+              [i % 4] = 0.0f;
+    load_queries<A>(g, p, o);
+    attend<A>(g, p, o, s);
+    if (finish_sums<A>(g, o, s)) {
+        store_results<A>(g, p, o, s);
+        return;
+    }
+    for (u32 row = 0; row < A::ROWS && o.row0 + row < o.n_rows; ++row) {
+        const gpu_at at = attention_at(o, row);
+        attend_plainly(p, at.y, at.z, at.w, o.begin, o.end, (float *)o.queries);
+    }
+}
+
+#define ATTENTION_BODY(...)                                                                        \
+    GPU_THREAD(g);                                                                                 \
+    typedef attention_tile<__VA_ARGS__> A;                                                         \
+    GPU_SHARED(gpu_words4, queries, 2 * A::QUERY_BYTES / 16);                                      \
+    GPU_SHARED(gpu_words4, weights, 2 * A::WEIGHT_BYTES / 16);                                     \
+    GPU_SHARED(gpu_words4, chunks, A::BUFFERS *A::CHUNK_BYTES / 16);                               \
+    GPU_SHARED(float, numbers, (2 + ATTENTION_WARPS) * A::ROWS + ATTENTION_WARPS);                 \
+    attention_block o;                                                                             \
+    o.queries = (u8 *)queries;                                                                     \
+    o.weights = (u8 *)weights;                                                                     \
+    o.chunks = (u8 *)chunks;                                                                       \
+    o.scales = numbers;                                                                            \
+    o.slopes = numbers + A::ROWS;                                                                  \
+    o.parts = numbers + 2 * A::ROWS;                                                               \
+    o.votes = numbers + (2 + ATTENTION_WARPS) * A::ROWS;                                           \
+    attention<A>(g, p, o);
+#else
+#define ATTENTION_BODY(...) (void)p;
+#endif
+
+// By the most channels of K; few: at most 16 rows. Coded ones have smaller tiles where the lower
+// halves would not find room beside them.
+#define ATTENTION_KERNEL(name, ...)                                                                \
+    GPU_KERNEL_FOR(kernel_attention_##name, ATTENTION_THREADS, 2, gpu_args, p) {                   \
+        ATTENTION_BODY(__VA_ARGS__)                                                                \
+    }
+ATTENTION_KERNEL(few_128_F16, ATTENTION_F16, 1, 128, 128, 64)
+ATTENTION_KERNEL(few_128_BF16, ATTENTION_BF16, 1, 128, 128, 64)
+ATTENTION_KERNEL(few_128_coded, ATTENTION_CODED, 1, 128, 128, 64)
+ATTENTION_KERNEL(128_F16, ATTENTION_F16, 2, 128, 128, 64)
+ATTENTION_KERNEL(128_BF16, ATTENTION_BF16, 2, 128, 128, 64)
+ATTENTION_KERNEL(128_coded, ATTENTION_CODED, 2, 128, 128, 32)
+ATTENTION_KERNEL(256_F16, ATTENTION_F16, 1, 256, 256, 64)
+ATTENTION_KERNEL(256_BF16, ATTENTION_BF16, 1, 256, 256, 64)
+ATTENTION_KERNEL(256_coded, ATTENTION_CODED, 1, 256, 256, 32)
+ATTENTION_KERNEL(576_F16, ATTENTION_F16, 1, 576, 512, 32)
+ATTENTION_KERNEL(576_BF16, ATTENTION_BF16, 1, 576, 512, 32)
+ATTENTION_KERNEL(576_coded, ATTENTION_CODED, 1, 576, 512, 32)
+
+// Adds up the parts of a row, in order. A block per row.
+GPU_KERNEL(kernel_attention_join, JOIN_THREADS, gpu_args, p) {
+    GPU_THREAD(g);
+    const gpu_operand &y = p.operands[0];
+    const gpu_at at = gpu_row_at(p.operands[1], gpu_bid_x(g));
+    const u64 n = (u64)p.numbers[3];
+    attention_sum s = {-GPU_INFINITY, 0.0f};
+    for (u64 i = 0; i < n; ++i)
+        s.largest = gpu_larger(s.largest, attention_part_sum(p, at, i)[0]);
+    for (u64 i = 0; i < n; ++i) {
+        const float *part = attention_part_sum(p, at, i);
+        if (part[1] != 0.0f) s.sum += part[1] * gpu_exp(part[0] - s.largest);
+    }
+    const float factor = attention_factor(p, at.z, s);
+    for (u64 c = gpu_tid(g); c < (u64)y.ne[0]; c += gpu_ntid(g)) {
+        float value = 0.0f;
+        for (u64 i = 0; i < n; ++i) {
+            const float *part = attention_part_sum(p, at, i);
+            if (part[1] != 0.0f)
+                value += attention_part(p, at, i)[c] * gpu_exp(part[0] - s.largest);
+        }
+        ((float *)gpu_row(y, at.z, at.y, at.w))[c] = value * factor;
+    }
+}
