@@ -30,15 +30,28 @@ struct ggml_device_figures {
     double flops_of[GGML_DEVICE_FIGURES_TYPES]; // by enum ggml_type of a node's first source
 };
 
-// Extension "ggml.device-figures", revision 1.
+// How fast copies between two devices of one plugin are, or between one and the host's memory.
+struct ggml_device_link {
+    uint32_t size; // set by whoever provides the memory
+    uint32_t reserved;
+    double seconds;          // per copy
+    double bytes_per_second; // while it lasts
+};
+
+// Extension "ggml.device-figures", revision 2; revision 1 ends before `link`.
 #define GGML_EXTENSION_DEVICE_FIGURES "ggml.device-figures"
-#define GGML_EXTENSION_DEVICE_FIGURES_REVISION 1
+#define GGML_EXTENSION_DEVICE_FIGURES_REVISION 2
 struct ggml_extension_device_figures {
     uint32_t size;
     uint32_t revision;
     // Sets what is known about a device of this plugin in *out_figures, all zero but `size` so far:
     // no more than `size` bytes. An enum ggml_host_status; UNSUPPORTED if nothing is. [any-thread]
     int32_t (*figures)(ggml_backend_dev_t device, struct ggml_device_figures *out_figures);
+    // (opt) Sets what is known about direct copies from one device of this plugin to another one of
+    // it, in *out_link, as above; one of both may be NULL for the host's memory. UNSUPPORTED if
+    // nothing is: what `figures` says of both counts then. [any-thread]
+    int32_t (*link)(ggml_backend_dev_t from, ggml_backend_dev_t to,
+                    struct ggml_device_link *out_link);
 };
 
 #ifdef __cplusplus

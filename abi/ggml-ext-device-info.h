@@ -22,6 +22,8 @@ extern "C" {
 //   unified-memory   "yes": its memory is the host's; "no"
 //   numa-node        number of the node that it is attached to, as the system counts them
 //   link             how it is attached: "pci", "usb", "network", or a word of the plugin's
+//   host             name of the machine that it is in, where that need not be the program's
+//   node             what serves it there; devices of one node share their links to others
 //   peers            names of devices of this plugin that it copies to directly, with commas
 // Others begin with the plugin's name and a '-'.
 #define GGML_EXTENSION_DEVICE_INFO "ggml.device-info"

@@ -194,6 +194,13 @@ GGML_API enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
 // declared: *out_figures is zero then, but for its size. [any-thread]
 GGML_API enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t device,
                                                         struct ggml_device_figures *out_figures);
+// What a plugin declares of direct copies from one of its devices to another; NULL for one of both
+// stands for the host's memory. out_link->size is set by the caller. INVALID_ARGUMENT if a device
+// is not registered, BAD_PLUGIN if what is declared is no time and rate, UNSUPPORTED if nothing is
+// declared, the devices are of different plugins, or one is isolated: *out_link is zero then, but
+// for its size. [any-thread]
+GGML_API enum ggml_host_status ggml_backend_dev_link(ggml_backend_dev_t from, ggml_backend_dev_t to,
+                                                     struct ggml_device_link *out_link);
 // What the device's plugin says of it beyond its properties (extension "ggml.device-info"): keys
 // and values up to a key that is NULL, valid until the plugin is unloaded. NULL if it says nothing;
 // also after INVALID_ARGUMENT, if the device is not registered, and BAD_PLUGIN, if the list breaks
@@ -424,7 +431,9 @@ ggml_sched_set_allowed(ggml_backend_sched_t sched, const ggml_backend_t *allowed
 
 // Places graphs so that the predicted time, the sum of nodes and copies, is small, and not longer
 // than that of the usual placement if that fits the limits of memory. figures: one per stream,
-// copied; a NULL among them stands for what the plugin declares. NULL: the usual placement again.
+// copied; a NULL among them stands for what the plugin declares. What plugins declare of direct
+// copies between two streams' devices (ggml_backend_dev_link) counts instead of the figures of
+// both. NULL: the usual placement again.
 // INVALID_ARGUMENT for rates that are not positive, UNSUPPORTED where nothing is declared; nothing
 // is changed then. [stream]
 GGML_API enum ggml_host_status

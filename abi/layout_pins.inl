@@ -222,10 +222,16 @@ GGML_PIN(struct ggml_device_figures, link_seconds, 40);
 GGML_PIN(struct ggml_device_figures, memory_bytes, 48);
 GGML_PIN(struct ggml_device_figures, reserved, 56);
 GGML_PIN(struct ggml_device_figures, flops_of, 120);
-GGML_PIN_SIZE(struct ggml_extension_device_figures, 16);
+GGML_PIN_SIZE(struct ggml_device_link, 24);
+GGML_PIN(struct ggml_device_link, size, 0);
+GGML_PIN(struct ggml_device_link, reserved, 4);
+GGML_PIN(struct ggml_device_link, seconds, 8);
+GGML_PIN(struct ggml_device_link, bytes_per_second, 16);
+GGML_PIN_SIZE(struct ggml_extension_device_figures, 24);
 GGML_PIN(struct ggml_extension_device_figures, size, 0);
 GGML_PIN(struct ggml_extension_device_figures, revision, 4);
 GGML_PIN(struct ggml_extension_device_figures, figures, 8);
+GGML_PIN(struct ggml_extension_device_figures, link, 16);
 // ggml-ext-device-info.h
 GGML_PIN_SIZE(struct ggml_extension_device_info, 16);
 GGML_PIN(struct ggml_extension_device_info, size, 0);

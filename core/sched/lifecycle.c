@@ -190,6 +190,7 @@ static void free_streams(struct ggml_backend_sched *sched) {
     ggml_mem_free(sched->runs.queues);
     ggml_mem_free(sched->setup.streams);
     ggml_mem_free(sched->setup.figures);
+    ggml_mem_free(sched->setup.links);
     ggml_mem_free(sched->setup.pins);
     tensor_index_free(&sched->setup.pin_ids);
 }

@@ -135,6 +135,36 @@ static enum ggml_host_status take_figures(const struct ggml_backend_sched *sched
                      b);
 }
 
+// What plugins declare of direct copies between streams, for which figures are no better guess.
+static enum ggml_host_status take_links(const struct ggml_backend_sched *sched, size_t n,
+                                        struct ggml_device_link *out_links) {
+    for (size_t i = 0; i < n * n; ++i) {
+        ggml_backend_dev_t from = sched->setup.streams[i / n].device;
+        ggml_backend_dev_t to = sched->setup.streams[i % n].device;
+        out_links[i].size = sizeof(out_links[i]);
+        if (from == to) continue;
+        const enum ggml_host_status status = ggml_backend_dev_link(from, to, &out_links[i]);
+        if (status == GGML_HOST_BAD_PLUGIN || status == GGML_HOST_OUT_OF_MEMORY) return status;
+    }
+    return GGML_HOST_OK;
+}
+
+// Figures and links of all streams; the caller frees both in any case.
+static enum ggml_host_status take_costs(const struct ggml_backend_sched *sched, size_t n,
+                                        const struct ggml_device_figures *const *given,
+                                        struct ggml_device_figures *out_figures,
+                                        struct ggml_device_link *out_links) {
+    if (!out_figures || !out_links) {
+        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_sched_set_costs: no memory for %zu streams",
+                         n);
+    }
+    for (size_t b = 0; b < n; ++b) {
+        const enum ggml_host_status status = take_figures(sched, b, given[b], &out_figures[b]);
+        if (status != GGML_HOST_OK) return status;
+    }
+    return take_links(sched, n, out_links);
+}
+
 // All or nothing: the figures change when those of all streams are sane.
 enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
                                            const struct ggml_device_figures *const *figures) {
@@ -144,15 +174,16 @@ enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
     }
     const size_t n = (size_t)sched->setup.n_streams;
     struct ggml_device_figures *copy = figures ? ggml_mem_calloc(n, sizeof(copy[0])) : NULL;
-    if (figures && !copy) {
-        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %zu streams", __func__, n);
-    }
-    for (size_t b = 0; figures && b < n; ++b) {
-        const enum ggml_host_status status = take_figures(sched, b, figures[b], &copy[b]);
-        if (status == GGML_HOST_OK) continue;
+    struct ggml_device_link *links = figures ? ggml_mem_calloc(n * n, sizeof(links[0])) : NULL;
+    const enum ggml_host_status status =
+        figures ? take_costs(sched, n, figures, copy, links) : GGML_HOST_OK;
+    if (status != GGML_HOST_OK) {
         ggml_mem_free(copy);
+        ggml_mem_free(links);
         return status;
     }
+    ggml_mem_free(sched->setup.links);
+    sched->setup.links = links;
     ggml_mem_free(sched->setup.figures);
     sched->setup.figures = copy;
     sched->placement.seconds = 0;

@@ -12,6 +12,7 @@ struct contract {
     struct ggml_extension_cpu_features cpu_features;
     struct ggml_extension_device_figures device_figures;
     struct ggml_device_figures figures;
+    struct ggml_device_link link;
     struct ggml_extension_plugin_path plugin_path;
     struct ggml_extension_trial trial;
     struct ggml_extension_device_info device_info;

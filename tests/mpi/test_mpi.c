@@ -3,6 +3,7 @@
 // process of a job, or by tools/mpi-test on hosts that it names in TEST_HOSTS; the others are
 // ggml-node. The argument says which tests run.
 #define _GNU_SOURCE
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +86,7 @@ static void test_devices_have_hosts_ranks_and_memory(void **state) {
         assert_true(props.memory_total > 0 && props.memory_free <= props.memory_total);
         assert_true(props.memory_free > 0);
         assert_non_null(strstr(props.description, host));
-        assert_string_equal(info_of(remote[i], "mpi-host"), host);
+        assert_string_equal(info_of(remote[i], "host"), host);
         assert_int_equal(atoi(info_of(remote[i], "mpi-rank")), i + 1);
         assert_true(atoi(info_of(remote[i], "mpi-process")) != getpid());
         for (int peer = 1; peer <= n_remote; ++peer) {
@@ -95,7 +96,16 @@ static void test_devices_have_hosts_ranks_and_memory(void **state) {
             if (peer == i + 1 || n_remote > 16) continue;
             assert_int_equal(sscanf(info_of(remote[i], name), "%lf us, %lf GB/s", &us, &rate), 2);
             assert_true(us > 0 && rate > 0);
+            struct ggml_device_link link = {.size = sizeof(link)};
+            assert_int_equal(ggml_backend_dev_link(remote[i], remote[peer - 1], &link),
+                             GGML_HOST_OK);
+            assert_true(fabs(link.seconds * 1e6 - us) <= 0.06);
+            assert_true(fabs(link.bytes_per_second * 1e-9 - rate) <= 0.006);
         }
+        struct ggml_device_link way = {.size = sizeof(way)};
+        assert_int_equal(ggml_backend_dev_link(NULL, remote[i], &way), GGML_HOST_OK);
+        assert_true(way.seconds > 0 && way.bytes_per_second > 0);
+        assert_int_equal(ggml_backend_dev_link(remote[i], remote[i], &way), GGML_HOST_UNSUPPORTED);
     }
 }
 
@@ -431,7 +441,7 @@ static void lose_while_computing(int signal) {
     pthread_join(thread, NULL);
     kill(blow.process, SIGKILL); // the launcher waits for one that is stopped
     assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
-    assert_non_null(strstr(ggml_last_error(), info_of(remote[0], "mpi-host")));
+    assert_non_null(strstr(ggml_last_error(), info_of(remote[0], "host")));
     if (took > 0.3 + deadline + 2) fail_msg("it took %.1f s to be told", took);
     float value;
     ggml_clear_error();

@@ -120,9 +120,27 @@ static enum ggml_host_status set_figures(struct rig *rig,
 
 // --- the model once more, as documented
 
+// What the first two devices declare of copies between them; none with a rate of 0.
+struct far_link {
+    double seconds, bytes_per_second;
+};
+
+// In half of the cases; the devices are of two hosts then.
+static struct far_link draw_far_link(struct rig *rig) {
+    const bool declared = draw(2);
+    rig->config.hosts = declared ? 2 : 0;
+    rig->config.far_delay_us = declared ? draw(20) : 0;
+    rig->config.far_ns_per_kib = declared ? 1 + draw(2000) : 0;
+    assert_true(rig->host.configure(-1, &rig->config));
+    if (!declared) return (struct far_link){0, 0};
+    return (struct far_link){(double)rig->config.far_delay_us * 1e-6,
+                             1024e9 / (double)rig->config.far_ns_per_kib};
+}
+
 struct table {
     const struct small *small;
     const struct ggml_device_figures *figures;
+    const struct far_link *far;
     double nodes[MAX_NODES][STREAMS];
     double rest[MAX_NODES + 1]; // least that the nodes from here on take
     int place[INPUTS + MAX_NODES];
@@ -138,6 +156,8 @@ static double inverse(double rate) {
 static double copy_seconds(const struct table *table, int tensor, int from, int to) {
     const struct ggml_device_figures *a = &table->figures[from], *b = &table->figures[to];
     const double bytes = (double)ggml_nbytes(table->small->tensors[tensor]);
+    if (from < 2 && to < 2 && table->far->bytes_per_second > 0)
+        return table->far->seconds + bytes / table->far->bytes_per_second;
     const double slow_a = inverse(a->link_bytes_per_second);
     const double slow_b = inverse(b->link_bytes_per_second);
     if (from < 2 && to < 2 && (a->flags & b->flags & GGML_DEVICE_FIGURES_DIRECT_COPY)) {
@@ -147,8 +167,8 @@ static double copy_seconds(const struct table *table, int tensor, int from, int 
 }
 
 static void fill_table(struct table *table, const struct small *small,
-                       const struct ggml_device_figures *figures) {
-    *table = (struct table){.small = small, .figures = figures, .best = DBL_MAX};
+                       const struct ggml_device_figures *figures, const struct far_link *far) {
+    *table = (struct table){.small = small, .figures = figures, .far = far, .best = DBL_MAX};
     for (int i = small->n_nodes - 1; i >= 0; --i) {
         const struct ggml_op_cost cost = ggml_op_cost(small->tensors[INPUTS + i]);
         double least = DBL_MAX;
@@ -206,11 +226,11 @@ static void try_all(struct table *table, int i, double seconds) {
 
 // Of the placement that the report names.
 static double evaluate(const struct small *small, const struct ggml_device_figures *figures,
-                       ggml_sched_report_t report) {
+                       const struct far_link *far, ggml_sched_report_t report) {
     struct table table;
     double seconds = 0;
     uint32_t copied = 0;
-    fill_table(&table, small, figures);
+    fill_table(&table, small, figures, far);
     for (int i = 0; i < small->n_nodes; ++i) {
         seconds += put(&table, i, ggml_sched_report_node(report, (size_t)i)->stream, &copied);
     }
@@ -234,18 +254,19 @@ static bool check_case(struct rig *rig) {
     struct ggml_device_figures figures[STREAMS];
     build(&small, 2 + (int)draw(MAX_NODES - 1));
     draw_figures(figures);
+    const struct far_link far = draw_far_link(rig);
     assert_int_equal(ggml_sched_set_costs(rig->sched, NULL), GGML_HOST_OK);
     ggml_sched_report_t report = report_of(rig, &small);
-    const double usual = evaluate(&small, figures, report);
+    const double usual = evaluate(&small, figures, &far, report);
     ggml_sched_report_free(report);
     assert_int_equal(set_figures(rig, figures), GGML_HOST_OK);
     report = report_of(rig, &small);
     const double found = ggml_sched_report_seconds(report);
-    const double model = evaluate(&small, figures, report);
+    const double model = evaluate(&small, figures, &far, report);
     if (!nearly(found, model)) fail_msg("predicted %g, the model says %g", found, model);
     assert_true(found <= usual * (1 + 1e-9));
     ggml_sched_report_free(report);
-    fill_table(&table, &small, figures);
+    fill_table(&table, &small, figures, &far);
     table.best = found * (1 + 1e-9);
     try_all(&table, 0, 0);
     ggml_free(small.ctx);
@@ -371,6 +392,80 @@ static void test_model(void **state) {
     }
     assert_int_equal(ggml_sched_set_costs(rig.sched, NULL), GGML_HOST_OK);
     rig_check(&rig, 2, 8, 5);
+    rig_close(&rig);
+}
+
+// --- links between pairs of devices
+
+enum { PLACED = 3 };
+
+// Squares of squares.
+struct chain {
+    struct ggml_context *ctx;
+    struct ggml_cgraph *graph;
+    struct ggml_tensor *nodes[PLACED];
+};
+
+static void build_chain(struct chain *chain) {
+    chain->ctx = ggml_init((struct ggml_init_params){.mem_size = 1 << 18, .no_alloc = true});
+    struct ggml_tensor *last = ggml_new_tensor_1d(chain->ctx, GGML_TYPE_F32, 16384);
+    ggml_set_input(last);
+    chain->graph = ggml_new_graph(chain->ctx);
+    for (int i = 0; i < PLACED; ++i)
+        last = chain->nodes[i] = ggml_sqr(chain->ctx, last);
+    ggml_build_forward_expand(chain->graph, last);
+}
+
+// The ends are on stream 0.
+static int place_of_middle(struct rig *rig, const struct chain *chain) {
+    ggml_backend_sched_set_tensor_backend(rig->sched, chain->nodes[0], rig->streams[0]);
+    ggml_backend_sched_set_tensor_backend(rig->sched, chain->nodes[2], rig->streams[0]);
+    ggml_sched_report_t report = ggml_sched_report_new(rig->sched, chain->graph);
+    if (!report) fail_msg("%s", ggml_last_error());
+    const int stream = ggml_sched_report_node(report, 1)->stream;
+    ggml_sched_report_free(report);
+    return stream;
+}
+
+// Device 1 is the fastest. Once it is said to be in another host than 0 and 2, it takes the work
+// only as long as the link is fast enough for that; a link that is no number changes nothing.
+static void test_links_decide(void **state) {
+    (void)state;
+    struct rig rig;
+    struct chain chain;
+    rig_open(&rig, 3, &rig_shape, NULL, false);
+    const struct ggml_device_figures slow = {.size = sizeof(slow),
+                                             .flags = GGML_DEVICE_FIGURES_DIRECT_COPY,
+                                             .flops = 1e15,
+                                             .bytes_per_second = 1e6,
+                                             .link_bytes_per_second = 1e9};
+    struct ggml_device_figures figures[] = {slow, slow, slow, slow};
+    figures[1].bytes_per_second = 2e9;
+    figures[2].bytes_per_second = 1e9;
+    build_chain(&chain);
+    assert_int_equal(set_figures(&rig, figures), GGML_HOST_OK);
+    assert_int_equal(place_of_middle(&rig, &chain), 1);
+    rig.config.hosts = 2;
+    rig.config.far_delay_us = 1;
+    rig.config.far_ns_per_kib = 1000; // 64 KiB take 65 us there and back again
+    assert_true(rig.host.configure(-1, &rig.config));
+    assert_int_equal(set_figures(&rig, figures), GGML_HOST_OK);
+    assert_int_equal(place_of_middle(&rig, &chain), 1);
+    rig.config.far_delay_us = 200;
+    assert_true(rig.host.configure(-1, &rig.config));
+    assert_int_equal(set_figures(&rig, figures), GGML_HOST_OK);
+    assert_int_equal(place_of_middle(&rig, &chain), 2);
+    rig.config.far_delay_us = 1;
+    rig.config.far_ns_per_kib = 20000; // a rate decides as well as a time
+    assert_true(rig.host.configure(-1, &rig.config));
+    assert_int_equal(set_figures(&rig, figures), GGML_HOST_OK);
+    assert_int_equal(place_of_middle(&rig, &chain), 2);
+    rig.config.far_ns_per_kib = 0;
+    rig.config.hostile_link = 1;
+    assert_true(rig.host.configure(-1, &rig.config));
+    assert_int_equal(set_figures(&rig, figures), GGML_HOST_BAD_PLUGIN);
+    assert_int_equal(place_of_middle(&rig, &chain), 2);
+    ggml_free(chain.ctx);
     rig_close(&rig);
 }
 
@@ -528,7 +623,7 @@ int main(void) {
         cmocka_unit_test(test_against_everything), cmocka_unit_test(test_memory_limits),
         cmocka_unit_test(test_in_place),           cmocka_unit_test(test_model),
         cmocka_unit_test(test_refused_figures),    cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_report_says_it),
+        cmocka_unit_test(test_report_says_it),     cmocka_unit_test(test_links_decide),
     };
     return cmocka_run_group_tests_name("sched cost", tests, NULL, NULL);
 }

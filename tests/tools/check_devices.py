@@ -129,6 +129,48 @@ def run_in_terminal(columns, *arguments, **environment):
     return shown.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
+def check_hosts():
+    """Four virtual devices that are said to be in two hosts, with links between these."""
+    plugin = os.path.join(BUILD, "tests/plugins/virtual/ggml-virtual.so")
+    if not os.path.exists(plugin):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(plugin, folder)
+
+        def show(*arguments, options="devices=4,hosts=2,far_delay_us=50,far_ns_per_kib=512", loads=True):
+            return run("--plugin-path", folder, "--in-process" if loads else "--no-cache", *arguments, GGML_VIRTUAL=options)
+        tree = show("--tree").stdout
+        link = "50.0 us, 2.00 GB/s"
+        check("the tree has hosts with their nodes and devices, and the links between nodes of different ones",
+              re.search(r"Host host-0\n\W+VIRTUAL0\n\W+VIRTUAL0 \(gpu\)[^\n]*\n\W+VIRTUAL2\n", tree) and "Host host-1" in tree and
+              f"VIRTUAL0 - VIRTUAL1: {link}" in tree and f"program - VIRTUAL3: {link}" in tree and
+              "VIRTUAL0 - VIRTUAL2" not in tree and tree.count(link) == 8, tree)
+        document = load(show("--json"))
+        links = [(one["from"], one["to"]) for one in document["links"]]
+        check("the JSON has them too, and is valid", valid(document) and len(document["nodes"]) == 4 and
+              document["nodes"][1] == {"name": "VIRTUAL1", "host": "host-1"} and len(links) == 8 and
+              (None, "VIRTUAL0") in links and ("VIRTUAL1", "VIRTUAL2") in links and
+              all(abs(one["seconds"] - 50e-6) < 1e-12 and abs(one["bytes_per_second"] - 2e9) < 1 for one in document["links"]),
+              document)
+        check("for Graphviz they are edges", show("--dot").stdout.count(f'label="{link}"') == 8)
+        path = os.path.join(folder, "hosts.svg")
+        show("--svg", path)
+        width, _ = check_boxes(path, "hosts and links")
+        elements = list(ElementTree.parse(path).getroot())
+        lines = [e for e in elements if e.get("class") == "l"]
+        ends = {int(e.get("x1")) for e in elements if e.get("class") == "e"}
+        check("a drawing has a line from end to end for each, with its figures", len(lines) == 8 and len(ends) == 5 and
+              all({int(e.get("x1")), int(e.get("x2"))} <= ends for e in lines) and max(ends) < width and
+              [e.text for e in elements if e.tag.endswith("text")].count(link) == 8, lines)
+        page = show("--html", "-").stdout
+        check("and the page has that", page.count('class="l"') == 8 and "Host host-1" in page, page)
+        probed = load(show("--json", loads=False))
+        check("links are known of plugins that are loaded, hosts of all", valid(probed) and len(probed["nodes"]) == 4 and
+              not probed["links"], probed)
+        alone = show("--tree", options="devices=2").stdout
+        check("devices of this machine make no hosts", "Host" not in alone and "Links" not in alone and alone.startswith("Machine"), alone)
+
+
 def check_terminal(folder):
     for columns in (40, 50, 80, 200):
         shown = run_in_terminal(columns, "--plugin-path", folder)
@@ -669,6 +711,7 @@ def main():
     check_hostile()
     check_output()
     check_refusals()
+    check_hosts()
     if PROBE_PLUGINS:
         check_probing()
         check_children()

@@ -521,6 +521,34 @@ static void test_figures(void **state) {
     if (cpu) assert_int_equal(ggml_backend_dev_figures(cpu, &figures), GGML_HOST_UNSUPPORTED);
 }
 
+// Links between hosts, as the options say, and what is refused.
+static void test_links(void **state) {
+    struct fixture *f = *state;
+    ggml_backend_dev_t one = virtual_device(&f->host, 0), other = virtual_device(&f->host, 1);
+    struct ggml_device_link link = {.size = sizeof(link), .seconds = 1};
+    assert_int_equal(ggml_backend_dev_link(one, other, &link), GGML_HOST_UNSUPPORTED);
+    assert_true(link.seconds == 0 && link.size == sizeof(link));
+    f->config.hosts = 2;
+    f->config.far_delay_us = 30;
+    f->config.far_ns_per_kib = 512;
+    assert_true(f->host.configure(0, &f->config));
+    assert_int_equal(ggml_backend_dev_link(one, NULL, &link), GGML_HOST_OK);
+    assert_int_equal(ggml_backend_dev_link(one, one, &link), GGML_HOST_UNSUPPORTED);
+    assert_int_equal(ggml_backend_dev_link(one, other, &link), GGML_HOST_OK);
+    assert_float_equal(link.seconds, 30e-6, 1e-9);
+    assert_float_equal(link.bytes_per_second, 2e9, 1);
+    f->config.hostile_link = 1;
+    assert_true(f->host.configure(1, &f->config));
+    assert_int_equal(ggml_backend_dev_link(one, other, &link), GGML_HOST_BAD_PLUGIN);
+    assert_true(link.seconds == 0 && link.bytes_per_second == 0);
+    struct ggml_backend_device stranger = {.table = one->table, .reg = one->reg};
+    assert_int_equal(ggml_backend_dev_link(one, &stranger, &link), GGML_HOST_INVALID_ARGUMENT);
+    assert_int_equal(ggml_backend_dev_link(NULL, NULL, &link), GGML_HOST_INVALID_ARGUMENT);
+    assert_int_equal(ggml_backend_dev_link(one, other, NULL), GGML_HOST_INVALID_ARGUMENT);
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    if (cpu) assert_int_equal(ggml_backend_dev_link(one, cpu, &link), GGML_HOST_UNSUPPORTED);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_options_are_refused),
@@ -545,6 +573,7 @@ int main(void) {
         VIRTUAL_TEST(test_no_groups),
         VIRTUAL_TEST(test_streams_that_do_not_queue),
         VIRTUAL_TEST(test_figures),
+        VIRTUAL_TEST(test_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

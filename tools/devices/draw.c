@@ -51,20 +51,40 @@ static const char *fill_colour(enum node_kind kind) {
     static const char *const colours[] = {
         [NODE_MACHINE] = "#f7f7f7", [NODE_PACKAGE] = "#e3ecf7", [NODE_MEMORY] = "#f3e9d2",
         [NODE_CACHE] = "#ffffff",   [NODE_CORES] = "#d5e5d0",   [NODE_PCI] = "#e9e1f2",
-        [NODE_DEVICE] = "#ffd8a8"};
+        [NODE_DEVICE] = "#ffd8a8",  [NODE_HOSTS] = "#ffffff",   [NODE_HOST] = "#f7f7f7",
+        [NODE_NODE] = "#e3ecf7",    [NODE_LINKS] = "#ffffff",   [NODE_LINK] = "#ffffff"};
     return colours[kind];
 }
 
-static unsigned dot_node(const struct node *node, unsigned *counter, FILE *stream) {
+// Quotes and backslashes with a backslash before them.
+static void put_label(const char *text, FILE *stream) {
     static const char *const replacements[] = {"\\\"", "\\\\"};
-    const unsigned id = (*counter)++;
-    fprintf(stream, "  n%u [fillcolor=\"%s\" label=\"", id, fill_colour(node->kind));
-    put_escaped(node->label, "\"\\", replacements, stream);
+    put_escaped(text, "\"\\", replacements, stream);
+}
+
+static void dot_node(struct node *node, unsigned *counter, FILE *stream) {
+    node->id = (*counter)++;
+    fprintf(stream, "  n%u [fillcolor=\"%s\" label=\"", node->id, fill_colour(node->kind));
+    put_label(node->label, stream);
     fputs("\"];\n", stream);
-    for (const struct node *child = node->first_child; child; child = child->next) {
-        fprintf(stream, "  n%u -> n%u;\n", id, dot_node(child, counter, stream));
+    for (struct node *child = node->first_child; child; child = child->next) {
+        if (child->kind == NODE_LINKS) continue;
+        dot_node(child, counter, stream);
+        fprintf(stream, "  n%u -> n%u;\n", node->id, child->id);
     }
-    return id;
+}
+
+// Links are edges between the nodes that they join, which don't order them.
+static void dot_links(const struct node *root, FILE *stream) {
+    for (const struct node *child = root->first_child; child; child = child->next) {
+        if (child->kind != NODE_LINKS) continue;
+        for (const struct node *link = child->first_child; link; link = link->next) {
+            fprintf(stream, "  n%u -> n%u [style=dashed constraint=false label=\"",
+                    link->ends[0]->id, link->ends[1]->id);
+            put_label(link->more, stream);
+            fputs("\"];\n", stream);
+        }
+    }
 }
 
 bool draw_dot(const struct inventory *inventory, FILE *stream) {
@@ -75,6 +95,7 @@ bool draw_dot(const struct inventory *inventory, FILE *stream) {
           "edge [dir=none];\n",
           stream);
     dot_node(root, &counter, stream);
+    dot_links(root, stream);
     fputs("}\n", stream);
     tree_free(root);
     return !ferror(stream);

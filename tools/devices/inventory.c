@@ -280,6 +280,7 @@ static bool gather(struct inventory *inventory, const struct inventory_options *
     } else {
         take_probed(inventory);
     }
+    if (!inventory_take_hosts(inventory)) return complain("out of memory");
     take_unused(inventory, options);
     return true;
 }
@@ -294,6 +295,8 @@ bool inventory_gather(struct inventory *out_inventory, const struct inventory_op
 void inventory_free(struct inventory *inventory) {
     free(inventory->devices);
     free(inventory->plugins);
+    free(inventory->nodes);
+    free(inventory->links);
     free(inventory->gpus);
     for (size_t i = 0; i < inventory->n_ignored; ++i)
         free(inventory->ignored[i].name);

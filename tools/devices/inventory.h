@@ -25,10 +25,23 @@ struct device_entry {
     enum ggml_memory_quality memory;
     int64_t memory_age; // seconds since free memory was asked for; 0: just now
     size_t index;       // among the devices of its plugin
+    size_t node;        // number, from 1, of the node that lends it; 0: it is in this machine
     const char *plugin_path;
     const char *plugin_name;
     const char *alias_of;                       // name of the device; NULL
     const struct ggml_backend_feature *details; // up to a key that is NULL; NULL
+};
+
+// What lends devices of a host.
+struct node_entry {
+    const char *host, *name;
+    ggml_backend_dev_t handle; // of one of them; NULL: none is loaded
+};
+
+// As a plugin declares it; 0 for the program, or the number of a node.
+struct link_entry {
+    size_t from, to;
+    double seconds, bytes_per_second;
 };
 
 struct plugin_entry {
@@ -61,6 +74,10 @@ struct inventory {
     size_t n_devices;
     struct plugin_entry *plugins;
     size_t n_plugins;
+    struct node_entry *nodes;
+    size_t n_nodes;
+    struct link_entry *links;
+    size_t n_links;
     struct unserved_gpu *gpus;
     size_t n_gpus;
     struct ignored_file *ignored;
@@ -71,6 +88,10 @@ struct inventory {
 // inventory_free() ends it.
 bool inventory_gather(struct inventory *out_inventory, const struct inventory_options *options);
 void inventory_free(struct inventory *inventory);
+
+// Sets the nodes of the devices, and the links; false when memory gives out. For
+// inventory_gather().
+bool inventory_take_hosts(struct inventory *inventory);
 
 // Directories that were searched; NULL past the end.
 const struct ggml_plugin_directory *inventory_directory(const struct inventory *inventory,

@@ -175,6 +175,30 @@ static json_t *device_object(const struct device_entry *device) {
                      details_object(device->details));
 }
 
+static json_t *nodes_array(const struct inventory *inventory) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < inventory->n_nodes; ++i) {
+        const struct node_entry *node = &inventory->nodes[i];
+        json_array_append_new(array, json_pack("{s:o, s:o}", "name", text_or_null(node->name),
+                                               "host", text_or_null(node->host)));
+    }
+    return array;
+}
+
+// An end that is null is the program.
+static json_t *links_array(const struct inventory *inventory) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < inventory->n_links; ++i) {
+        const struct link_entry *link = &inventory->links[i];
+        const char *from = link->from > 0 ? inventory->nodes[link->from - 1].name : NULL;
+        json_array_append_new(
+            array, json_pack("{s:o, s:o, s:f, s:f}", "from", text_or_null(from), "to",
+                             text_or_null(inventory->nodes[link->to - 1].name), "seconds",
+                             link->seconds, "bytes_per_second", link->bytes_per_second));
+    }
+    return array;
+}
+
 // Keys stand in the order of the schema. json_pack() takes the references of its parts and
 // returns NULL if one of them is NULL, so that running out of memory is seen once, at the end.
 bool print_json(const struct inventory *inventory, const struct selftest_result *results,
@@ -189,10 +213,11 @@ bool print_json(const struct inventory *inventory, const struct selftest_result 
         json_array_append_new(devices, object);
     }
     json_t *root = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "ggml-devices/1", "host",
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "ggml-devices/1", "host",
         host_object(), "topology", topology_object(&inventory->topology), "probing",
         probing_object(inventory), "search", search_array(inventory), "plugins",
-        plugins_array(inventory), "devices", devices, "gpus_without_device", gpus_array(inventory));
+        plugins_array(inventory), "devices", devices, "gpus_without_device", gpus_array(inventory),
+        "nodes", nodes_array(inventory), "links", links_array(inventory));
     const bool written = root &&
                          json_dumpf(root, stream, JSON_INDENT(2) | JSON_PRESERVE_ORDER) == 0 &&
                          fputc('\n', stream) != EOF;

@@ -164,12 +164,14 @@ static hwloc_topology_t load_topology(void) {
 }
 
 // Devices that hang nowhere (without a PCI address, or far away) are put below the machine.
-struct node *tree_build(const struct inventory *inventory) {
+struct node *tree_build_machine(const struct inventory *inventory) {
     struct builder builder = {.inventory = inventory};
     struct node *root = NULL;
     builder.topology = load_topology();
     builder.placed = calloc(inventory->n_devices + 1, sizeof(bool));
     if (!builder.topology || !builder.placed) goto fail;
+    for (size_t i = 0; i < inventory->n_devices; ++i)
+        builder.placed[i] = inventory->devices[i].node > 0; // in another host's box
 
     hwloc_obj_t machine = hwloc_get_root_obj(builder.topology);
     enum node_kind kind;

@@ -4,7 +4,7 @@
 
 #include "tree.h"
 
-struct node *tree_build(const struct inventory *inventory) {
+struct node *tree_build_machine(const struct inventory *inventory) {
     struct ggml_host_topology machine = {.size = sizeof(machine)};
     struct node *root = NULL;
     if (ggml_host_get_topology(&machine) != GGML_HOST_OK) goto fail;
@@ -18,6 +18,7 @@ struct node *tree_build(const struct inventory *inventory) {
     snprintf(cores->label, sizeof(cores->label), "%u core%s, %u thread%s in all", machine.n_cores,
              machine.n_cores == 1 ? "" : "s", machine.n_pus, machine.n_pus == 1 ? "" : "s");
     for (size_t i = 0; i < inventory->n_devices; ++i) {
+        if (inventory->devices[i].node > 0) continue;
         if (!tree_append_device(root, &inventory->devices[i])) goto fail;
     }
     if (!tree_append_gpus(root, inventory)) goto fail;

@@ -29,8 +29,13 @@ double cost_node_seconds(const struct ggml_device_figures *figures,
     return figures->launch_seconds + MAX(compute, memory);
 }
 
-// Through the host both links count, one after the other; directly the slower one.
+// What is declared of the two; else through the host both links count, one after the other, and
+// directly the slower one.
 struct cost_link cost_link_between(const struct sched_setup *setup, int32_t from, int32_t to) {
+    const struct ggml_device_link *declared =
+        setup->links ? &setup->links[from * setup->n_streams + to] : NULL;
+    if (declared && declared->bytes_per_second > 0)
+        return (struct cost_link){declared->seconds, 1 / declared->bytes_per_second, true};
     const struct ggml_device_figures *a = &setup->figures[from], *b = &setup->figures[to];
     const double slow_a = a->link_bytes_per_second > 0 ? 1 / a->link_bytes_per_second : 0;
     const double slow_b = b->link_bytes_per_second > 0 ? 1 / b->link_bytes_per_second : 0;

@@ -44,7 +44,8 @@ struct sched_setup {
     bool op_offload;
     bool restricted;                     // not every stream is allowed
     struct ggml_device_figures *figures; // by stream; NULL: place by rules alone
-    struct sched_pin *pins;              // until the next reset
+    struct ggml_device_link *links; // [from][to], as plugins declare them; rate 0: by the figures
+    struct sched_pin *pins;         // until the next reset
     int32_t n_pins, pins_capacity;
     struct tensor_index pin_ids;
     const struct tensor_pool *own_tensors; // SCHED_FRAMES pools of copies: graphs may not use them

@@ -62,7 +62,7 @@ struct remote_device {
     char description[2 * WIRE_TEXT];
     struct ggml_backend_feature info[12 + CLIENT_LINKS];
     char link_names[CLIENT_LINKS][16], link_texts[CLIENT_LINKS][48];
-    char rank_text[16], process_text[16], latency_text[32], rate_text[32];
+    char node_text[16], rank_text[16], process_text[16], latency_text[32], rate_text[32];
     struct known_ops *ops;
 };
 

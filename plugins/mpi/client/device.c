@@ -109,7 +109,9 @@ void remote_device_init(struct remote_device *device, struct node *node, uint32_
     snprintf(device->rank_text, sizeof(device->rank_text), "%d", node->peer);
     device->info[n++] = (struct ggml_backend_feature){"link", "network"};
     device->info[n++] = (struct ggml_backend_feature){"unified-memory", "no"};
-    device->info[n++] = (struct ggml_backend_feature){"mpi-host", node->about.host};
+    device->info[n++] = (struct ggml_backend_feature){"host", node->about.host};
+    snprintf(device->node_text, sizeof(device->node_text), "MPI%d", node->peer);
+    device->info[n++] = (struct ggml_backend_feature){"node", device->node_text};
     device->info[n++] = (struct ggml_backend_feature){"mpi-rank", device->rank_text};
     device->info[n++] = (struct ggml_backend_feature){"mpi-version", node->about.version};
     snprintf(device->process_text, sizeof(device->process_text), "%u", node->about.process);

@@ -70,10 +70,27 @@ static int32_t device_figures(ggml_backend_dev_t handle, struct ggml_device_figu
     return GGML_HOST_OK;
 }
 
+// Between two nodes, or from or to the program: what was measured at start. A copy within a node
+// doesn't travel, and was not measured.
+static int32_t device_link(ggml_backend_dev_t from, ggml_backend_dev_t to,
+                           struct ggml_device_link *out_link) {
+    const struct node *a = from ? ((struct remote_device *)from->context)->node : NULL;
+    const struct node *b = to ? ((struct remote_device *)to->context)->node : NULL;
+    const struct node *one = a ? a : b;
+    const bool both = a && b;
+    if (a == b || (both && b->peer > CLIENT_LINKS)) return GGML_HOST_UNSUPPORTED;
+    out_link->seconds = both ? a->links[b->peer - 1].seconds : one->link_seconds;
+    out_link->bytes_per_second =
+        both ? a->links[b->peer - 1].bytes_per_second : one->link_bytes_per_second;
+    return out_link->seconds > 0 && out_link->bytes_per_second > 0 ? GGML_HOST_OK
+                                                                   : GGML_HOST_UNSUPPORTED;
+}
+
 static const struct ggml_extension_device_figures figures_extension = {
     .size = sizeof(figures_extension),
     .revision = GGML_EXTENSION_DEVICE_FIGURES_REVISION,
     .figures = device_figures,
+    .link = device_link,
 };
 
 static const void *get_extension(const char *id, uint32_t min_revision) {

@@ -43,6 +43,8 @@ struct virtual_device {
     int index;
     char name[16];
     char host_name[24];
+    char place[24]; // name of the host that it is said to be in
+    struct ggml_backend_feature info[3];
     pthread_mutex_t mutex; // guards what follows
     struct virtual_config config;
     size_t used;
@@ -58,6 +60,12 @@ struct virtual_config device_config(struct virtual_device *device);
 enum ggml_status device_gate(struct virtual_device *device, enum gate gate);
 // What the delays amount to; false if there are none.
 bool device_figures(struct virtual_device *device, struct ggml_device_figures *out_figures);
+// At the start: where the device is said to be from then on, whatever it is set up as later.
+void device_place(struct virtual_device *device);
+// Entries of extensions.
+const struct ggml_backend_feature *device_info(ggml_backend_dev_t device);
+int32_t device_link(ggml_backend_dev_t from, ggml_backend_dev_t to,
+                    struct ggml_device_link *out_link);
 bool device_computes(struct virtual_device *device, const struct ggml_tensor *node);
 void virtual_fail(enum ggml_host_status status, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);

@@ -279,6 +279,7 @@ static void device_start(struct virtual_device *device, int index,
         .table = &device_table, .reg = &virtual_reg, .context = device};
     snprintf(device->name, sizeof(device->name), "VIRTUAL%d", index);
     pthread_mutex_init(&device->mutex, NULL);
+    device_place(device);
     memory_init_types(device);
 }
 
@@ -309,6 +310,13 @@ static const struct ggml_extension_device_figures figures_extension = {
     .size = (uint32_t)sizeof(figures_extension),
     .revision = GGML_EXTENSION_DEVICE_FIGURES_REVISION,
     .figures = figures,
+    .link = device_link,
+};
+
+static const struct ggml_extension_device_info info_extension = {
+    .size = (uint32_t)sizeof(info_extension),
+    .revision = GGML_EXTENSION_DEVICE_INFO_REVISION,
+    .info = device_info,
 };
 
 static const void *get_extension(const char *id, uint32_t min_revision) {
@@ -317,6 +325,8 @@ static const void *get_extension(const char *id, uint32_t min_revision) {
     if (strcmp(id, GGML_EXTENSION_PROFILE) == 0) return hostile_profile(config.hostile_profile);
     if (strcmp(id, GGML_EXTENSION_DEVICE_FIGURES) == 0)
         return min_revision <= figures_extension.revision ? &figures_extension : NULL;
+    if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0)
+        return min_revision <= info_extension.revision ? &info_extension : NULL;
     if (strcmp(id, GGML_EXTENSION_COMM) == 0 && config.hostile_comm != 0)
         return hostile_comm(config.hostile_comm);
     if (strcmp(id, GGML_EXTENSION_COMM) == 0)
