@@ -63,6 +63,15 @@ static void use_message(const struct wire_message *message, const void *rest) {
                                                            : message->n_tensors;
         use_tensor(&change.tensor, count);
     }
+    if (message->kind == WIRE_SET_FILE) {
+        struct wire_file file;
+        uint8_t digest[WIRE_DIGEST];
+        wire_read_file(rest, &file);
+        require(strlen(file.name) < WIRE_FILE_NAME && !strchr(file.name, '/'));
+        require((wide)file.offset + message->size <= file.size);
+        for (size_t i = 0; i < wire_pieces(message->size); ++i)
+            memcpy(digest, wire_digests(rest) + i * WIRE_DIGEST, sizeof(digest));
+    }
     for (uint32_t i = 0; message->kind == WIRE_REDUCE && i < message->n_nodes; ++i) {
         struct wire_rank rank;
         wire_read_rank(rest, i, &rank);

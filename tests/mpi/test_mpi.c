@@ -14,8 +14,11 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -541,6 +544,42 @@ static void test_a_node_that_is_killed_while_it_sends_to_another(void **state) {
     lose_during(copy_much);
 }
 
+// --- weights from files --------------------------------------------------------------------------
+
+// Sets a tensor from a mapping of a file, from `offset` on, and asserts that it is there.
+static void set_from_mapping(const char *folder, const char *name, size_t offset) {
+    char path[512];
+    struct stat about;
+    struct area area;
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && fstat(fd, &about) == 0);
+    const size_t size = (size_t)about.st_size, n = size - offset;
+    uint8_t *mapped = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0), *read = calloc(1, n);
+    assert_true(mapped != MAP_FAILED && read);
+    close(fd);
+    area_new(&area, remote[0], n);
+    ggml_clear_error();
+    ggml_backend_tensor_set(area.tensor, mapped + offset, 0, n);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    ggml_backend_tensor_get(area.tensor, read, 0, n);
+    assert_memory_equal(read, mapped + offset, n);
+    area_free(&area);
+    munmap(mapped, size);
+    free(read);
+}
+
+// check_files.py has made the files, and looks at how many bytes the node has read.
+static void test_weights_are_read_where_they_are(void **state) {
+    const char *folder = getenv("TEST_FILES");
+    (void)state;
+    assert_non_null(folder);
+    set_from_mapping(folder, "same", 12345);
+    set_from_mapping(folder, "differs", 0);
+    set_from_mapping(folder, "missing", 0);
+    set_from_mapping(folder, "same", 0);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest usual[] = {
         cmocka_unit_test(test_devices_have_hosts_ranks_and_memory),
@@ -559,9 +598,11 @@ int main(int argc, char **argv) {
     const struct CMUnitTest set[] = {cmocka_unit_test(test_a_node_that_is_killed_while_bytes_come)};
     const struct CMUnitTest copy[] = {
         cmocka_unit_test(test_a_node_that_is_killed_while_it_sends_to_another)};
+    const struct CMUnitTest files[] = {cmocka_unit_test(test_weights_are_read_where_they_are)};
     const char *which = argc > 1 ? argv[1] : "usual";
     if (strcmp(which, "hung") == 0) return cmocka_run_group_tests(hung, start, NULL);
     if (strcmp(which, "killed") == 0) return cmocka_run_group_tests(killed, start, NULL);
+    if (strcmp(which, "files") == 0) return cmocka_run_group_tests(files, start, NULL);
     if (strcmp(which, "killed-load") == 0) return cmocka_run_group_tests(load, start, NULL);
     if (strcmp(which, "killed-set") == 0) return cmocka_run_group_tests(set, start, NULL);
     if (strcmp(which, "killed-copy") == 0) return cmocka_run_group_tests(copy, start, NULL);

@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sha256.h"
 #include "node/server.h" // before a macro "fail"
 
 #include <cmocka.h>
@@ -26,6 +28,46 @@ enum {
     QUEUES = 3,
     PEERS = 3
 };
+
+// --- a folder of files ---------------------------------------------------------------------------
+
+enum { FILE_BYTES = 200 };
+#define FILE_NAME "weights"
+
+static char folder[] = "/tmp/ggml-node-XXXXXX";
+static float file_floats[FILE_BYTES / sizeof(float)];
+
+static void path_in(const char *name, char path[64]) {
+    snprintf(path, 64, "%s/%s", folder, name);
+}
+
+// A file, a link to one that is elsewhere, and a pipe, which nobody writes to.
+static int make_folder(void **state) {
+    char path[64], other[64];
+    (void)state;
+    if (!mkdtemp(folder)) return -1;
+    for (size_t i = 0; i < sizeof(file_floats) / sizeof(file_floats[0]); ++i)
+        file_floats[i] = (float)i + 0.5f;
+    path_in(FILE_NAME, path);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(file_floats, 1, FILE_BYTES, file) != FILE_BYTES || fclose(file) != 0)
+        return -1;
+    path_in("link", other);
+    if (symlink(path, other) != 0) return -1;
+    path_in("pipe", other);
+    return mkfifo(other, 0600);
+}
+
+static int remove_folder(void **state) {
+    static const char *const names[] = {FILE_NAME, "link", "pipe"};
+    char path[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        path_in(names[i], path);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
 
 // --- no link -------------------------------------------------------------------------------------
 
@@ -239,6 +281,13 @@ static struct request any_request(uint64_t id) {
     if (has_one) put(&request, tensors, sizeof(tensors[0]));
     if (kind == WIRE_COPY || kind == WIRE_SUPPORTS) put(&request, tensors, sizeof(tensors));
     if (kind == WIRE_SET) put(&request, bytes, (size_t)message->size);
+    if (kind == WIRE_SET_FILE) {
+        const struct wire_file file = {next(8), next(4) ? FILE_BYTES : 80, FILE_NAME};
+        const uint8_t digest[WIRE_DIGEST] = {0};
+        put(&request, tensors, sizeof(tensors[0]));
+        put(&request, &file, sizeof(file));
+        put(&request, digest, wire_pieces(message->size) * WIRE_DIGEST);
+    }
     if (kind == WIRE_SET && next(2)) {
         message->queue = 0;
         message->value = WIRE_QUIET;
@@ -275,6 +324,7 @@ static void keep_quiet(enum ggml_log_level level, const char *text, void *contex
 static void run_server(void) {
     struct server server;
     server_init(&server);
+    server.files = file_open_folder(folder);
     server.devices[server.n_devices++] = ggml_backend_dev_by_name("CPU");
     for (uint32_t i = 0; i < QUEUES + OBJECTS; ++i) {
         struct request first = {.message = {.magic = WIRE_MAGIC, .id = 1 + i, .size = 1 << 14}};
@@ -492,6 +542,61 @@ static void test_graphs_that_can_not_be_are_refused_by_name(void **state) {
     end_server(&server);
 }
 
+// --- bytes from files ----------------------------------------------------------------------------
+
+// One float at an offset of a file of that name and size, if its digest is that of `expected`.
+static int set_from_file(struct server *server, const char *name, uint64_t size, uint64_t offset,
+                         float expected) {
+    struct request request = {
+        .message = {.magic = WIRE_MAGIC, .kind = WIRE_SET_FILE, .id = 5, .size = sizeof(float)}};
+    const struct wire_tensor tensor = one_float(16);
+    struct wire_file file = {.offset = offset, .size = size};
+    uint8_t digest[WIRE_DIGEST];
+    struct ggml_sha256 sum;
+    strcpy(file.name, name);
+    ggml_sha256_init(&sum);
+    ggml_sha256_update(&sum, &expected, sizeof(expected));
+    ggml_sha256_final(&sum, digest);
+    put(&request, &tensor, sizeof(tensor));
+    put(&request, &file, sizeof(file));
+    put(&request, digest, sizeof(digest));
+    atomic_store(&answers[5], 0);
+    send_request(server, &request);
+    await_answer(5);
+    return atomic_load(&answers[5]) - 1;
+}
+
+static float read_back(struct server *server) {
+    atomic_store(&answers[6], 0);
+    tell(server, (struct wire_message){.kind = WIRE_GET, .id = 6, .size = 4}, 16, 0);
+    await_answer(6);
+    return answered;
+}
+
+// A refusal leaves the tensor as it was, and only regular files of the folder are read.
+static void test_bytes_of_a_file_are_taken_if_their_digest_agrees(void **state) {
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    assert_int_equal(set_from_file(&server, FILE_NAME, FILE_BYTES, 40, 10.5f),
+                     GGML_HOST_UNSUPPORTED);
+    server.files = file_open_folder(folder);
+    assert_true(server.files >= 0);
+    tell(&server, quiet_set, 16, 3.0f);
+    assert_int_equal(set_from_file(&server, FILE_NAME, FILE_BYTES, 40, 11.5f), GGML_HOST_NOT_FOUND);
+    assert_int_equal(set_from_file(&server, FILE_NAME, FILE_BYTES + 1, 40, 10.5f),
+                     GGML_HOST_NOT_FOUND);
+    assert_int_equal(set_from_file(&server, "other", FILE_BYTES, 40, 10.5f), GGML_HOST_NOT_FOUND);
+    assert_int_equal(set_from_file(&server, "link", FILE_BYTES, 40, 10.5f), GGML_HOST_NOT_FOUND);
+    assert_int_equal(set_from_file(&server, "pipe", FILE_BYTES, 40, 10.5f), GGML_HOST_NOT_FOUND);
+    assert_int_equal(set_from_file(&server, "../x", FILE_BYTES, 40, 10.5f),
+                     GGML_HOST_INVALID_ARGUMENT);
+    assert_true(read_back(&server) == 3.0f);
+    assert_int_equal(set_from_file(&server, FILE_NAME, FILE_BYTES, 40, 10.5f), GGML_HOST_OK);
+    assert_true(read_back(&server) == 10.5f);
+    end_server(&server);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_node_survives_whatever_it_is_told),
@@ -499,6 +604,7 @@ int main(void) {
         cmocka_unit_test(test_a_quiet_set_is_answered_only_if_it_fails),
         cmocka_unit_test(test_buffers_that_can_not_be_are_refused_by_name),
         cmocka_unit_test(test_tensors_lie_within_their_buffers),
-        cmocka_unit_test(test_graphs_that_can_not_be_are_refused_by_name)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+        cmocka_unit_test(test_graphs_that_can_not_be_are_refused_by_name),
+        cmocka_unit_test(test_bytes_of_a_file_are_taken_if_their_digest_agrees)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -81,6 +81,26 @@ static struct bytes reduce_message(void) {
                 &rest, sizeof(rest));
 }
 
+// The tensor's first bytes from a file; it is of two pieces if `size` is larger than one.
+static struct bytes file_message(const struct wire_file *file, uint64_t size, size_t n_digests) {
+    struct {
+        struct wire_tensor tensor;
+        struct wire_file file;
+        uint8_t digests[3][WIRE_DIGEST];
+    } rest = {.tensor = sound_tensor(), .file = *file};
+    if (size > SPAN) { // a tensor that has so many
+        rest.tensor.type = GGML_TYPE_I8;
+        for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+            rest.tensor.ne[i] = i == 0 ? (int64_t)size : 1;
+            rest.tensor.nb[i] = i == 0 ? 1 : size;
+        }
+    }
+    return with((struct wire_message){.kind = WIRE_SET_FILE, .size = size}, &rest,
+                sizeof(rest) - (3 - n_digests) * WIRE_DIGEST);
+}
+
+static const struct wire_file sound_file = {.offset = 8, .size = 24, .name = "model.gguf"};
+
 static struct bytes of_kind(uint32_t kind) {
     const struct wire_tensor two[2] = {sound_tensor(), sound_tensor()};
     struct wire_message message = {.kind = kind, .id = 3, .queue = 2, .size = 8};
@@ -90,6 +110,7 @@ static struct bytes of_kind(uint32_t kind) {
     case WIRE_SUPPORTS: message.n_tensors = 2; return with(message, two, sizeof(two));
     case WIRE_COPY: return with(message, two, sizeof(two));
     case WIRE_REDUCE: return reduce_message();
+    case WIRE_SET_FILE: return file_message(&sound_file, 16, 1);
     case WIRE_STREAM_NEW: return with(message, "threads=2", 9);
     case WIRE_ANSWER: return with(message, "damaged", 7);
     case WIRE_GET:
@@ -452,6 +473,48 @@ static void test_damaged_messages_are_refused_or_harmless(void **state) {
     assert_in_range(n_accepted, MUTATIONS / 100, MUTATIONS / 2);
 }
 
+static void expect_file(struct wire_file file, uint64_t size, size_t n_digests,
+                        const char *why_not) {
+    struct bytes bytes = file_message(&file, size, n_digests);
+    const char *why;
+    const bool sound = reads(&bytes, &why);
+    if (!why_not && !sound) fail_msg("%s", why);
+    if (why_not) assert_false(sound);
+    if (why_not) assert_string_equal(why, why_not);
+    free(bytes.data);
+}
+
+static struct wire_file named(const char *name) {
+    struct wire_file file = sound_file;
+    memset(file.name, 0, sizeof(file.name));
+    memcpy(file.name, name, strlen(name));
+    return file;
+}
+
+static void test_files_are_entries_of_the_folder_and_have_the_bytes(void **state) {
+    (void)state;
+    const char *const bad[] = {"", ".", "..", "/etc/passwd", "a/../../b", "folder/"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i)
+        expect_file(named(bad[i]), 16, 1, "a name of a file that is none");
+    expect_file(named("..."), 16, 1, NULL);
+    struct wire_file file = sound_file;
+    memset(file.name, 'x', sizeof(file.name));
+    expect_file(file, 16, 1, "a name without an end");
+    expect_file(sound_file, 17, 1, "bytes that the file does not have");
+    file = sound_file;
+    file.offset = UINT64_MAX - 7; // and the end wraps
+    expect_file(file, 16, 1, "bytes that the file does not have");
+    file.offset = 8;
+    file.size = UINT64_MAX;
+    expect_file(file, 16, 1, "bytes that the file does not have");
+    expect_file(sound_file, 0, 0, "bytes that the file does not have");
+    file.size = 3 * (uint64_t)WIRE_FILE_PIECE;
+    expect_file(file, WIRE_FILE_PIECE, 1, NULL);
+    expect_file(file, WIRE_FILE_PIECE + 1, 2, NULL);
+    expect_file(file, WIRE_FILE_PIECE + 1, 1, "another number of digests");
+    expect_file(file, WIRE_FILE_PIECE, 2, "another number of digests");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kind_has_a_sound_message),
@@ -459,6 +522,7 @@ int main(void) {
         cmocka_unit_test(test_unsound_tensors_are_refused_by_name),
         cmocka_unit_test(test_unsound_messages_are_refused_by_name),
         cmocka_unit_test(test_changes_are_of_tensors_that_there_are),
+        cmocka_unit_test(test_files_are_entries_of_the_folder_and_have_the_bytes),
         cmocka_unit_test(test_nodes_are_read_whole_or_not_at_all),
         cmocka_unit_test(test_damaged_messages_are_refused_or_harmless),
     };

@@ -2,6 +2,7 @@
 // ggml-node: lends the devices of this machine to a program of the same MPI job.
 #define _GNU_SOURCE
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@ static const char usage[] =
     "  --device LIST       only these: plugin names, device names, PCI addresses, UUIDs;\n"
     "                      an entry starting with '-' excludes\n"
     "  --plugin-path DIR   look for plugins in this directory only\n"
+    "  --weights DIR       read weights from files in this directory where the program has them\n"
+    "                      too, instead of having them sent\n"
     "  --timeout SECONDS   how long the program may take to ask for nodes (default: 60)\n"
     "  -v, --verbose       say what is lent\n"
     "  -h, --help          this text\n"
@@ -31,6 +34,7 @@ static const char usage[] =
 struct settings {
     const char *plugin_path;
     const char *devices;
+    const char *weights;
     double timeout;
     bool verbose;
 };
@@ -43,10 +47,11 @@ static int complain(const char *text, const char *value) {
 
 // -1: go on.
 static int parse(int argc, char **argv, struct settings *settings) {
-    enum { DEVICE = 256, PLUGIN_PATH, TIMEOUT };
+    enum { DEVICE = 256, PLUGIN_PATH, WEIGHTS, TIMEOUT };
     static const struct option options[] = {
         {"device", required_argument, NULL, DEVICE},
         {"plugin-path", required_argument, NULL, PLUGIN_PATH},
+        {"weights", required_argument, NULL, WEIGHTS},
         {"timeout", required_argument, NULL, TIMEOUT},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
@@ -58,6 +63,7 @@ static int parse(int argc, char **argv, struct settings *settings) {
         switch (option) {
         case DEVICE: settings->devices = optarg; break;
         case PLUGIN_PATH: settings->plugin_path = optarg; break;
+        case WEIGHTS: settings->weights = optarg; break;
         case TIMEOUT:
             settings->timeout = atof(optarg);
             if (!(settings->timeout > 0)) return complain("no number of seconds: ", optarg);
@@ -123,11 +129,14 @@ int main(int argc, char **argv) {
     int rank, size, programs;
     const int early = parse(argc, argv, &settings);
     if (early >= 0) return finish_output("ggml-node", early);
+    const int files = settings.weights ? file_open_folder(settings.weights) : -1;
+    if (settings.weights && files < 0) return complain("no directory: ", settings.weights);
     if (!link_launched(&rank, &size, &programs)) {
         complain("no MPI job: start with mpirun -n 1 PROGRAM : -n NODES ggml-node", "");
         return EXIT_NO_JOB;
     }
     server_init(&server);
+    server.files = files;
     if (!load(&server, &settings)) {
         complain_of_devices(&settings);
         return EXIT_NO_DEVICES;
@@ -149,6 +158,9 @@ int main(int argc, char **argv) {
     server_wait(&server);
     for (int i = 0; i < link_count(server.link); ++i)
         if (i != link_self(server.link)) link_drop(server.link, i);
+    if (settings.verbose)
+        fprintf(stderr, "ggml-node: read %" PRIuFAST64 " bytes of weights from files\n",
+                atomic_load(&server.bytes_from_files));
     server_free(&server);
     link_close(server.link, server.ended_by_program && !server.leaves_mpi);
     return server.ended_by_program ? EXIT_SUCCESS : EXIT_PROGRAM_LOST;

@@ -5,9 +5,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void server_init(struct server *server) {
     memset(server, 0, sizeof(*server));
+    server->files = -1;
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->progress, NULL);
     pthread_cond_init(&server->ended, NULL);
@@ -189,4 +191,5 @@ void server_free(struct server *server) {
         graph_forget(server, server->graphs->id, NULL);
     while (server->buffers)
         buffer_end(server, server->buffers->id);
+    if (server->files >= 0) close(server->files);
 }

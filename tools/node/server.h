@@ -69,6 +69,8 @@ struct server {
     bool leaves_mpi; // somebody is lost for whom ending MPI would wait
     ggml_backend_dev_t devices[WIRE_MAX_DEVICES];
     uint32_t n_devices;
+    atomic_uint_fast64_t bytes_from_files;
+    int files;         // descriptor of the folder of files that tensors may be read from, -1: none
     uint64_t n_before; // jobs of queue 0 up to the last one that the program does not wait for
     struct held_buffer *buffers;
     struct held_graph *graphs;
@@ -124,6 +126,15 @@ struct held_graph *graph_take(struct server *server, const struct wire_message *
 void graph_release(struct server *server, struct held_graph *graph);
 // Forgets a graph, or every one that uses the buffer.
 void graph_forget(struct server *server, uint64_t id, const struct held_buffer *buffer);
+
+// --- file.c --------------------------------------------------------------------------------------
+
+// A descriptor for `files`, or -1.
+int file_open_folder(const char *path);
+// Sets a tensor from a file of this machine as WIRE_SET_FILE says, once its digests agree.
+// NOT_FOUND: it has no such bytes; the tensor may be set in part.
+enum ggml_host_status file_set(struct server *server, const struct wire_message *message,
+                               const void *rest, struct ggml_tensor *tensor);
 
 // --- transfer.c ----------------------------------------------------------------------------------
 

@@ -231,6 +231,14 @@ static void measure(struct server *server, const struct job *job) {
         answer_status(server, job, refuse("a measurement that can't be"));
 }
 
+// Answers that the bytes were taken, or why not.
+static void set_from_file(struct server *server, const struct job *job,
+                          struct ggml_tensor *tensor) {
+    const uint64_t taken = 1;
+    const enum ggml_host_status status = file_set(server, &job->message, job->rest, tensor);
+    answer(server, job->message.id, status, &taken, sizeof(taken));
+}
+
 // Requests about one tensor's bytes. The buffer is held until the end, so that freeing it
 // meanwhile does no harm.
 static void access_tensor(struct server *server, const struct job *job) {
@@ -247,6 +255,8 @@ static void access_tensor(struct server *server, const struct job *job) {
         transfer_alone(server, job, &tensor, held, comes);
     } else if (!placed) {
         answer_status(server, job, last_status());
+    } else if (message->kind == WIRE_SET_FILE) {
+        set_from_file(server, job, &tensor);
     } else if (message->kind == WIRE_GET) {
         give_inline(server, job, &tensor);
     } else if (message->kind == WIRE_SET) {
@@ -362,6 +372,7 @@ void work_do(struct queue *queue, const struct job *job) {
         answer_last_status(server, job);
         break;
     case WIRE_SET:
+    case WIRE_SET_FILE:
     case WIRE_GET:
     case WIRE_MEMSET:
     case WIRE_SEND:

@@ -109,6 +109,7 @@ static int32_t set_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tens
     struct remote_buffer *buffer = handle->context;
     struct line line = {0};
     if (size <= WIRE_INLINE_BYTES) return set_quietly(buffer->node, tensor, data, offset, size);
+    if (remote_set_from_file(buffer->node, tensor, data, offset, size)) return GGML_HOST_OK;
     return finish(buffer, &line, remote_set(buffer->node, &line, 0, tensor, data, offset, size));
 }
 

@@ -79,6 +79,8 @@ struct node {
     struct request *waiting, **waiting_end;     // in the order of their ids
     double last_heard, last_asked, first_waiting;
     struct line buffers;
+    atomic_bool has_no_files;              // to read weights from
+    atomic_uint_fast64_t missing_inode;    // of the file of the program's that it lacked last
     atomic_uint_fast64_t generation;       // rises when a buffer is freed
     uint64_t queues[WIRE_MAX_QUEUES / 64]; // in use
 };
@@ -183,6 +185,10 @@ bool remote_describe(const struct node *node, const struct ggml_tensor *tensor,
 // Transfers within a line of requests. [any-thread]
 int32_t remote_set(struct node *node, struct line *line, uint32_t queue,
                    const struct ggml_tensor *tensor, const void *data, size_t offset, size_t size);
+// Whether the node has set it from a file of its own; false, without an error: it is to be sent.
+// [any-thread]
+bool remote_set_from_file(struct node *node, const struct ggml_tensor *tensor, const void *data,
+                          size_t offset, size_t size);
 int32_t remote_get(struct node *node, struct line *line, uint32_t queue,
                    const struct ggml_tensor *tensor, void *data, size_t offset, size_t size);
 

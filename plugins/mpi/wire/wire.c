@@ -120,7 +120,18 @@ void wire_restore(const struct wire_tensor *from, struct ggml_tensor *tensor) {
 // --- messages ------------------------------------------------------------------------------------
 
 // What follows a message.
-enum shape { NOTHING, ANYTHING, TEXT, ONE, ONE_AND_BYTES, ONE_AND_RANKS, TWO, LIST, CHANGES };
+enum shape {
+    NOTHING,
+    ANYTHING,
+    TEXT,
+    ONE,
+    ONE_AND_BYTES,
+    ONE_AND_RANKS,
+    ONE_AND_FILE,
+    TWO,
+    LIST,
+    CHANGES
+};
 
 static enum shape shape_of(uint32_t kind) {
     switch (kind) {
@@ -128,6 +139,7 @@ static enum shape shape_of(uint32_t kind) {
     case WIRE_STREAM_NEW: return TEXT;
     case WIRE_SET: return ONE_AND_BYTES;
     case WIRE_REDUCE: return ONE_AND_RANKS;
+    case WIRE_SET_FILE: return ONE_AND_FILE;
     case WIRE_ALLOC_SIZE:
     case WIRE_GET:
     case WIRE_MEMSET:
@@ -145,7 +157,8 @@ size_t wire_count(const struct wire_message *message) {
     switch (shape_of(message->kind)) {
     case ONE:
     case ONE_AND_BYTES:
-    case ONE_AND_RANKS: return 1;
+    case ONE_AND_RANKS:
+    case ONE_AND_FILE: return 1;
     case TWO: return 2;
     case LIST: return message->n_tensors;
     case CHANGES: return (size_t)message->size;
@@ -173,10 +186,23 @@ void wire_read_rank(const void *rest, size_t i, struct wire_rank *out_rank) {
     memcpy(out_rank, ranks + i * sizeof(*out_rank), sizeof(*out_rank));
 }
 
+void wire_read_file(const void *rest, struct wire_file *out_file) {
+    memcpy(out_file, (const char *)rest + sizeof(struct wire_tensor), sizeof(*out_file));
+}
+
+size_t wire_pieces(uint64_t size) {
+    return (size_t)(size / WIRE_FILE_PIECE + (size % WIRE_FILE_PIECE != 0));
+}
+
+const uint8_t *wire_digests(const void *rest) {
+    return (const uint8_t *)rest + sizeof(struct wire_tensor) + sizeof(struct wire_file);
+}
+
 // A transfer of a part of the tensor, whose blocks lie as those of a whole one.
 static bool is_transfer(const struct wire_message *message) {
     return message->kind == WIRE_SET || message->kind == WIRE_GET || message->kind == WIRE_MEMSET ||
-           message->kind == WIRE_SEND || message->kind == WIRE_RECEIVE;
+           message->kind == WIRE_SEND || message->kind == WIRE_RECEIVE ||
+           message->kind == WIRE_SET_FILE;
 }
 
 // Checks tensor i of a message: a transfer must stay within the tensor's span, in bytes.
@@ -241,10 +267,30 @@ static bool rest_sound(const struct wire_message *message, size_t size, const ch
     if (size < fixed) return refuse(out_why, "less than it says");
     if (shape == ONE_AND_BYTES && message->tag == 0)
         return size - fixed == message->size || refuse(out_why, "another number of bytes");
+    if (shape == ONE_AND_FILE)
+        return size - fixed ==
+                   sizeof(struct wire_file) + wire_pieces(message->size) * WIRE_DIGEST ||
+               refuse(out_why, "another number of digests");
     if (shape == ONE_AND_RANKS)
         return size - fixed == message->n_nodes * sizeof(struct wire_rank) ||
                refuse(out_why, "another number of ranks");
     return size == fixed || refuse(out_why, "more than it says");
+}
+
+// Whether the name can only be one of the folder's own entries, and the bytes are in the file.
+static bool file_sound(const struct wire_message *message, const void *rest, const char **out_why) {
+    struct wire_file file;
+    wire_read_file(rest, &file);
+    const char *name = file.name;
+    if (!memchr(name, '\0', sizeof(file.name))) return refuse(out_why, "a name without an end");
+    if (name[0] == '\0' || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return refuse(out_why, "a name of a file that is none");
+    if (message->tag != 0) return refuse(out_why, "a tag that has no meaning");
+    if (file.size > INT64_MAX || file.offset > file.size ||
+        message->size > file.size - file.offset || message->size == 0) {
+        return refuse(out_why, "bytes that the file does not have");
+    }
+    return true;
 }
 
 bool wire_read(const void *bytes, size_t size, struct wire_message *out_message,
@@ -262,7 +308,7 @@ bool wire_read(const void *bytes, size_t size, struct wire_message *out_message,
     for (size_t i = 0; i < wire_count(out_message); ++i) {
         if (!(changes ? change_sound : one_sound)(out_message, *out_rest, i, out_why)) return false;
     }
-    return true;
+    return out_message->kind != WIRE_SET_FILE || file_sound(out_message, *out_rest, out_why);
 }
 
 // --- nodes ---------------------------------------------------------------------------------------

@@ -26,12 +26,15 @@ enum {
     // Bytes that travel within their message; more of them come by themselves, under the tag that
     // the message names.
     WIRE_INLINE_BYTES = 16384,
+    WIRE_FILE_NAME = 256,
+    WIRE_FILE_PIECE = 4 << 20, // bytes of a file that have a digest of their own
+    WIRE_DIGEST = 32,          // SHA-256
 };
 // Peers of one major version understand each other: what a later minor one adds is used only with
 // peers that have it.
 #ifndef WIRE_MAJOR
 #define WIRE_MAJOR 2
-#define WIRE_MINOR 0
+#define WIRE_MINOR 1
 #endif
 #define WIRE_MAX_MESSAGE ((size_t)512 << 20)
 
@@ -67,7 +70,11 @@ enum wire_kind {
     // peer, tag, size: times a transfer with another node, which leads it if value isn't 0; answer
     // of that one: struct wire_link
     WIRE_MEASURE = 26,
-    WIRE_KINDS = 27,
+    // Since 2.1. queue, offset, size, one tensor: bytes that the node reads from its own copy of a
+    // file; follow: struct wire_file, a digest of each WIRE_FILE_PIECE bytes, the last one of what
+    // is left. Answer: uint64_t 1; NOT_FOUND if it has no such bytes, UNSUPPORTED if no files.
+    WIRE_SET_FILE = 27,
+    WIRE_KINDS = 28,
 };
 
 // `value` of WIRE_SET with its bytes in the message: nothing is answered unless it fails. What
@@ -126,6 +133,13 @@ struct wire_rank {
     uint32_t counts; // 0: its part is not added
 };
 
+// Where bytes are in a file: a name without folders, since each side has its own.
+struct wire_file {
+    uint64_t offset;
+    uint64_t size; // of the whole file
+    char name[WIRE_FILE_NAME];
+};
+
 struct wire_memory {
     uint64_t free;
     uint64_t total;
@@ -170,6 +184,10 @@ bool wire_read(const void *bytes, size_t size, struct wire_message *out_message,
 void wire_read_tensor(const void *rest, size_t i, struct wire_tensor *out_tensor);
 void wire_read_change(const void *rest, size_t i, struct wire_change *out_change);
 void wire_read_rank(const void *rest, size_t i, struct wire_rank *out_rank); // of WIRE_REDUCE
+// Of WIRE_SET_FILE: the file, how many digests there are, and where they are. [any-thread]
+void wire_read_file(const void *rest, struct wire_file *out_file);
+size_t wire_pieces(uint64_t size);
+const uint8_t *wire_digests(const void *rest);
 // How many tensors or changes follow an accepted message; the bytes after them. [any-thread]
 size_t wire_count(const struct wire_message *message);
 size_t wire_fixed_size(const struct wire_message *message);
