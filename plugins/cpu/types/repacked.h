@@ -15,26 +15,21 @@ enum {
     REPACKED_WORD = 4,
     REPACKED_MAX_BLOCK = 256, // elements
     // Bytes of REPACKED_MAX_BLOCK elements, at most.
-    REPACKED_MAX_BYTES = sizeof(block_q6_K),
+    REPACKED_MAX_BYTES = sizeof(block_q3_K),
 };
 
-// How blocks of a type are laid; `size` is 0 for types that stay as they are.
+// How blocks of a type are laid; `size` is 0 for types that stay as they are: single tokens of
+// others are no faster with it (docs/performance.md).
 struct repacked_format {
     int size, bytes; // of a block
-    int half_at;     // where it has the half that fills no word, or -1
+    int half_at;     // where it has the half that fills no word, behind all words, or -1
 };
 
 static inline struct repacked_format repacked_format(enum ggml_type type) {
     switch ((int)type) {
-    case GGML_TYPE_Q4_0:
-        return (struct repacked_format){QK4_0, sizeof(block_q4_0), offsetof(block_q4_0, d)};
     case GGML_TYPE_Q2_K: return (struct repacked_format){QK_K, sizeof(block_q2_K), -1};
     case GGML_TYPE_Q3_K:
         return (struct repacked_format){QK_K, sizeof(block_q3_K), offsetof(block_q3_K, d)};
-    case GGML_TYPE_Q4_K: return (struct repacked_format){QK_K, sizeof(block_q4_K), -1};
-    case GGML_TYPE_Q5_K: return (struct repacked_format){QK_K, sizeof(block_q5_K), -1};
-    case GGML_TYPE_Q6_K:
-        return (struct repacked_format){QK_K, sizeof(block_q6_K), offsetof(block_q6_K, d)};
     default: return (struct repacked_format){0, 0, -1};
     }
 }
@@ -42,12 +37,6 @@ static inline struct repacked_format repacked_format(enum ggml_type type) {
 // Where words of eight blocks begin.
 static inline int repacked_words_at(struct repacked_format f) {
     return f.half_at >= 0 ? REPACKED_ROWS * (int)sizeof(ggml_half) : 0;
-}
-
-// Words of a block lie one after the other but for the half: where word w is.
-static inline int repacked_word_at(struct repacked_format f, int w) {
-    const int at = w * REPACKED_WORD;
-    return at + (f.half_at == 0 ? (int)sizeof(ggml_half) : 0);
 }
 
 static inline int repacked_words(struct repacked_format f) {
@@ -62,7 +51,7 @@ static inline void repacked_read(struct repacked_format f, const char *from, int
         if (f.half_at >= 0)
             memcpy(to + f.half_at, from + row * (int)sizeof(ggml_half), sizeof(ggml_half));
         for (int w = 0; w < repacked_words(f); ++w)
-            memcpy(to + repacked_word_at(f, w), words + w * REPACKED_ROWS * REPACKED_WORD,
+            memcpy(to + w * REPACKED_WORD, words + w * REPACKED_ROWS * REPACKED_WORD,
                    REPACKED_WORD);
         from += REPACKED_ROWS * f.bytes;
         words += REPACKED_ROWS * f.bytes;
@@ -78,7 +67,7 @@ static inline void repacked_write(struct repacked_format f, const char *from, in
         if (f.half_at >= 0)
             memcpy(to + row * (int)sizeof(ggml_half), from + f.half_at, sizeof(ggml_half));
         for (int w = 0; w < repacked_words(f); ++w)
-            memcpy(words + w * REPACKED_ROWS * REPACKED_WORD, from + repacked_word_at(f, w),
+            memcpy(words + w * REPACKED_ROWS * REPACKED_WORD, from + w * REPACKED_WORD,
                    REPACKED_WORD);
         to += REPACKED_ROWS * f.bytes;
         words += REPACKED_ROWS * f.bytes;

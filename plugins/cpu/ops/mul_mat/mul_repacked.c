@@ -27,13 +27,11 @@ CPU_INLINE __m256i broadcast_word(const int8_t *x) {
 // Whole sums of group g of 32 times a column, in which groups have their scales.
 CPU_INLINE void add_group(const struct block_format f, const char *words, const vb *scales,
                           const int g, const int8_t *const *x, const int columns, __m256i *dots) {
-    const int chain = MIN(lanes_chain(f.type), lanes_scaled_words(f));
+    const int chain = lanes_scaled_words(f);
     CPU_UNROLLED
     for (int from = 0; from < GROUP_WORDS; from += chain) {
-        const int group = g * ROUNDED_GROUP / f.group + from / lanes_scaled_words(f);
-        const __m256i scale = f.size < QK_K
-                                  ? _mm256_set1_epi16(1)
-                                  : lanes_pair(lanes_signed(f.type), scales[group / 4], group % 4);
+        const int group = g * ROUNDED_GROUP / f.group + from / chain;
+        const __m256i scale = lanes_pair(lanes_signed(f.type), scales[group / 4], group % 4);
         __m256i pairs[ROUNDED_COLUMNS];
         CPU_UNROLLED
         for (int i = from; i < from + chain; ++i) {
@@ -59,13 +57,10 @@ CPU_INLINE void add_minima(const struct block_format f, const vb *minima, const 
     const int groups = f.size / f.group;
     CPU_UNROLLED
     for (int g = 0; g < groups; ++g) {
-        const __m256 minimum = f.size < QK_K
-                                   ? _mm256_set1_ps(1)
-                                   : lanes_float(lanes_signed(f.type), minima[g / 4], g % 4);
+        const __m256 minimum = lanes_float(lanes_signed(f.type), minima[g / 4], g % 4);
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
-            const float *sums = f.group == 16 ? x[c].sums + first / 16 : x[c].sums32 + first / 32;
-            const __m256 sum = _mm256_set1_ps(sums[g]);
+            const __m256 sum = _mm256_set1_ps(x[c].sums[first / f.group + g]);
             offsets[c] = _mm256_fmadd_ps(minimum, sum, offsets[c]);
         }
     }
@@ -80,7 +75,7 @@ CPU_INLINE void add_block(const struct block_format f, struct tile *t, const cha
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c)
         parts[c] = offsets[c] = _mm256_setzero_ps();
-    if (f.size == QK_K) lanes_scales(f.type, words, scales, minima);
+    lanes_scales(f.type, words, scales, minima);
     lanes_factors(f, block, words, &scale, &offset);
     CPU_UNROLLED
     for (int g = 0; g < f.size / ROUNDED_GROUP; ++g) {

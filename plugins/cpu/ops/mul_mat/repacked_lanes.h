@@ -14,7 +14,7 @@
 enum {
     LANE_GROUPS = QK_K / ROUNDED_GROUP,
     GROUP_WORDS = ROUNDED_GROUP / REPACKED_WORD,
-    SCALE_WORDS = 4, // vectors of scales of a block, at most
+    SCALE_WORDS = 4, // vectors of scales of a block
 };
 
 // Word w of a block of each row.
@@ -29,44 +29,16 @@ CPU_INLINE vb lanes_word(const char *block, const int w) {
 // lanes_bias(). `words` is where the words of the block begin.
 CPU_INLINE vb lanes_numbers(const enum ggml_type type, const char *words, const int g,
                             const int i) {
-    switch (type) {
-    case GGML_TYPE_Q4_0: return vb_bits(lanes_word(words, i % 4), i / 4 * 4, 0, 15);
-    case GGML_TYPE_Q2_K:
-        return vb_bits(lanes_word(words, WORD_OF(block_q2_K, qs) + 8 * (g / 4) + i), 2 * (g % 4), 0,
-                       3);
-    case GGML_TYPE_Q3_K:
-        return vb_bits(lanes_word(words, WORD_OF(block_q3_K, qs) + 8 * (g / 4) + i), 2 * (g % 4), 0,
-                       3) |
-               vb_bits(lanes_word(words, WORD_OF(block_q3_K, hmask) + i), g, 2, 4);
-    case GGML_TYPE_Q4_K:
-        return vb_bits(lanes_word(words, WORD_OF(block_q4_K, qs) + 8 * (g / 2) + i), 4 * (g % 2), 0,
-                       15);
-    case GGML_TYPE_Q5_K:
-        return vb_bits(lanes_word(words, WORD_OF(block_q5_K, qs) + 8 * (g / 2) + i), 4 * (g % 2), 0,
-                       15) |
-               vb_bits(lanes_word(words, WORD_OF(block_q5_K, qh) + i), g, 4, 16);
-    default: {
-        const int half = g / 4, j = g % 4;
-        return vb_bits(lanes_word(words, WORD_OF(block_q6_K, ql) + 16 * half + 8 * (j % 2) + i),
-                       j / 2 * 4, 0, 15) |
-               vb_bits(lanes_word(words, WORD_OF(block_q6_K, qh) + 8 * half + i), 2 * j, 4, 48);
-    }
-    }
+    const int plane = 8 * (g / 4) + i, shift = 2 * (g % 4);
+    if (type == GGML_TYPE_Q2_K)
+        return vb_bits(lanes_word(words, WORD_OF(block_q2_K, qs) + plane), shift, 0, 3);
+    return vb_bits(lanes_word(words, WORD_OF(block_q3_K, qs) + plane), shift, 0, 3) |
+           vb_bits(lanes_word(words, WORD_OF(block_q3_K, hmask) + i), g, 2, 4);
 }
 
 // What numbers are larger by than those of the type; 0 where blocks have minima.
 CPU_INLINE float lanes_bias(const enum ggml_type type) {
-    switch (type) {
-    case GGML_TYPE_Q4_0: return 8;
-    case GGML_TYPE_Q3_K: return 4;
-    case GGML_TYPE_Q6_K: return 32;
-    default: return 0;
-    }
-}
-
-// How many words' products with a column are added in 16 bits.
-CPU_INLINE int lanes_chain(const enum ggml_type type) {
-    return type == GGML_TYPE_Q6_K ? 2 : type == GGML_TYPE_Q5_K ? 4 : GROUP_WORDS;
+    return type == GGML_TYPE_Q3_K ? 4 : 0;
 }
 
 // Words whose numbers share a scale.
@@ -77,38 +49,20 @@ CPU_INLINE int lanes_scaled_words(const struct block_format f) {
 // Whole scales of a block by row, four of successive groups to a lane, and minima likewise, which
 // are the scales where numbers have a bias.
 CPU_INLINE void lanes_scales(const enum ggml_type type, const char *words, vb *scales, vb *minima) {
-    switch (type) {
-    case GGML_TYPE_Q2_K:
-        for (int i = 0; i < 4; ++i) {
+    if (type == GGML_TYPE_Q2_K) {
+        for (int i = 0; i < SCALE_WORDS; ++i) {
             const vb both = lanes_word(words, WORD_OF(block_q2_K, scales) + i);
             scales[i] = both & 15;
             minima[i] = vb_bits(both, 4, 0, 15);
         }
         return;
-    case GGML_TYPE_Q3_K: {
-        const int at = WORD_OF(block_q3_K, scales);
-        const vb low[2] = {lanes_word(words, at), lanes_word(words, at + 1)};
-        const vb high = lanes_word(words, at + 2);
-        for (int i = 0; i < 4; ++i)
-            minima[i] = scales[i] =
-                (vb_bits(low[i % 2], i / 2 * 4, 0, 15) | vb_bits(high, 2 * i, 4, 48)) - 32;
-        return;
     }
-    case GGML_TYPE_Q4_K:
-    case GGML_TYPE_Q5_K: {
-        const int at = WORD_OF(block_q4_K, scales);
-        const vb s = lanes_word(words, at), m = lanes_word(words, at + 1);
-        const vb rest = lanes_word(words, at + 2);
-        scales[0] = s & 63;
-        minima[0] = m & 63;
-        scales[1] = (rest & 15) | vb_bits(s, 2, 0, 48);
-        minima[1] = vb_bits(rest, 4, 0, 15) | vb_bits(m, 2, 0, 48);
-        return;
-    }
-    default:
-        for (int i = 0; i < 4; ++i)
-            minima[i] = scales[i] = lanes_word(words, WORD_OF(block_q6_K, scales) + i);
-    }
+    const int at = WORD_OF(block_q3_K, scales);
+    const vb low[2] = {lanes_word(words, at), lanes_word(words, at + 1)};
+    const vb high = lanes_word(words, at + 2);
+    for (int i = 0; i < SCALE_WORDS; ++i)
+        minima[i] = scales[i] =
+            (vb_bits(low[i % 2], i / 2 * 4, 0, 15) | vb_bits(high, 2 * i, 4, 48)) - 32;
 }
 
 // Byte i of each lane, twice as 16 bits: what pairs of products are multiplied with.
@@ -129,7 +83,7 @@ CPU_INLINE __m256 lanes_float(const bool is_signed, vb v, const int i) {
 }
 
 CPU_INLINE bool lanes_signed(const enum ggml_type type) {
-    return type == GGML_TYPE_Q3_K || type == GGML_TYPE_Q6_K;
+    return type == GGML_TYPE_Q3_K;
 }
 
 // Lower or upper halves of a word of each row as floats.
@@ -164,7 +118,7 @@ CPU_INLINE void lanes_to_panel(const struct block_format f, const char *block, i
     const char *words = block + repacked_words_at(repacked_format(f.type));
     vb scales[SCALE_WORDS], minima[SCALE_WORDS];
     __m256 scale, offset;
-    if (f.size == QK_K) lanes_scales(f.type, words, scales, minima);
+    lanes_scales(f.type, words, scales, minima);
     lanes_factors(f, block, words, &scale, &offset);
     int8_t *numbers = panel->numbers + (first * n_rows + row * REPACKED_WORD);
     CPU_UNROLLED
@@ -178,13 +132,10 @@ CPU_INLINE void lanes_to_panel(const struct block_format f, const char *block, i
     for (int g = 0; g < f.size / f.group; ++g) {
         const int64_t at = (first / f.group + g) * n_rows + row;
         const bool is_signed = lanes_signed(f.type);
-        __m256 s = scale, o = offset;
-        if (f.size == QK_K) {
-            s = _mm256_mul_ps(s, lanes_float(is_signed, scales[g / 4], g % 4));
-            o = _mm256_mul_ps(o, lanes_float(is_signed, minima[g / 4], g % 4));
-        }
-        _mm256_storeu_ps(panel->scales + at, s);
-        _mm256_storeu_ps(panel->offsets + at, o);
+        const __m256 s = lanes_float(is_signed, scales[g / 4], g % 4);
+        const __m256 o = lanes_float(is_signed, minima[g / 4], g % 4);
+        _mm256_storeu_ps(panel->scales + at, _mm256_mul_ps(scale, s));
+        _mm256_storeu_ps(panel->offsets + at, _mm256_mul_ps(offset, o));
     }
 }
 
