@@ -7,7 +7,7 @@
 
 #include "alloc/liveness.h"
 #include "alloc/memory_plan.h"
-#include "base/tensor_index.h"
+#include "base/data/tensor_index.h"
 #include "ggml-alloc.h"
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"

@@ -4,7 +4,7 @@
 // graph.
 #include "device/stream_view.h"
 
-#include "base/divisor.h"
+#include "base/data/divisor.h"
 #include "base/mem.h"
 #include "base/status.h"
 

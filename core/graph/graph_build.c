@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Adds a tensor and everything it depends on to a graph, by depth-first search, which yields a
 // topological order. The stack is explicit, since graphs can be deeper than a thread's stack.
-#include "base/divisor.h"
+#include "base/data/divisor.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "base/data/arena.h"
 #include "base/mem.h"
 #include "device/check.h"
 #include "ggml-version.h"

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "base/sha256.h"
+#include "base/data/sha256.h"
 #include "ggml-host.h"
 #include "plugin/image/plugin_file.h"
 

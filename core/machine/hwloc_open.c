@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/dl.h"
+#include "base/dl/dl.h"
 #include "machine/hwloc_calls.h"
 
 // The number is that of the binary interface of every hwloc 2.

@@ -3,7 +3,7 @@
 #ifndef GGML_META_PLAN_H
 #define GGML_META_PLAN_H
 
-#include "base/arena.h"
+#include "base/data/arena.h"
 #include "meta/meta.h"
 
 enum meta_step_kind {

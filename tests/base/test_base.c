@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
 #include "base/array.h"
+#include "base/data/arena.h"
 #include "base/env.h"
 #include "base/mem.h"
 #include "base/status.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/sha256.h"
+#include "base/data/sha256.h"
 
 enum { HEX_SIZE = 2 * GGML_SHA256_SIZE + 1 };
 

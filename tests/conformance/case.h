@@ -17,7 +17,7 @@
 #include "ggml-backend.h"
 #include "ggml-host.h"
 #include "ggml.h"
-#include "oracle.h"
+#include "oracle/oracle.h"
 #include "random.h"
 
 enum { CONFORMANCE_MAX_OPERANDS = 24 };

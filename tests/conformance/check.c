@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "claims.h"
-#include "oracle_store.h"
+#include "oracle/oracle_store.h"
 #include "table.h"
 
 // One element may be off by more than the root of the mean square, but not by more than so many

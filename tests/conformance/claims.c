@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "quant_bound.h"
+#include "oracle/quant_bound.h"
 #include "table.h"
 
 // Slot 0 is the result, slot n + 1 source n; the types of sources above those vary little.

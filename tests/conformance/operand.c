@@ -2,7 +2,7 @@
 // Operands of a case: their layout in memory and the numbers in them.
 #include <stdlib.h>
 
-#include "oracle_store.h"
+#include "oracle/oracle_store.h"
 #include "table.h"
 
 const struct conformance_extents conformance_shapes[] = {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "conformance/oracle.h"
+#include "conformance/oracle/oracle.h"
 #include "conformance/random.h"
 #include "ggml-backend.h"
 #include "ggml-cpu.h"

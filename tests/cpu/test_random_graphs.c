@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "fuzz/build_input.h"
+#include "fuzz/inputs/build_input.h"
 #include "fuzz/replay.h"
 #include "ggml-host.h"
 

@@ -2,7 +2,7 @@
 // libFuzzer target: graphs of random calls, computed.
 #include <stdint.h>
 
-#include "fuzz/build_input.h"
+#include "fuzz/inputs/build_input.h"
 #include "ggml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

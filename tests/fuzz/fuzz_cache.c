@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer target: an entry of the probe cache.
-#include "fuzz/probe_input.h"
+#include "fuzz/inputs/probe_input.h"
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 // libFuzzer target: the GGUF reader.
 #include <stdint.h>
 
-#include "fuzz/gguf_input.h"
+#include "fuzz/inputs/gguf_input.h"
 #include "ggml.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

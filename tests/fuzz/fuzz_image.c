@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer target: program headers and tables that the dynamic linker would follow.
-#include "fuzz/image_input.h"
+#include "fuzz/inputs/image_input.h"
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 // libFuzzer target: whatever strangers call things, what is printed is JSON.
 #include <stdint.h>
 
-#include "fuzz/json_input.h"
+#include "fuzz/inputs/json_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

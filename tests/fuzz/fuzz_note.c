@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer target: the note reader.
-#include "fuzz/note_input.h"
+#include "fuzz/inputs/note_input.h"
 
 #include <stdint.h>
 

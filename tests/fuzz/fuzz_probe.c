@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer target: what a helper says.
-#include "fuzz/probe_input.h"
+#include "fuzz/inputs/probe_input.h"
 
 #include <stdint.h>
 

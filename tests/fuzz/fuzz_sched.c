@@ -2,7 +2,7 @@
 // libFuzzer target: schedulers with devices that return anything.
 #include <stdint.h>
 
-#include "fuzz/sched_input.h"
+#include "fuzz/inputs/sched_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

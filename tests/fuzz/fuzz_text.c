@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer target: one of the texts, as TEXT_INPUT says.
-#include "fuzz/text_input.h"
+#include "fuzz/inputs/text_input.h"
 
 #include <stdint.h>
 

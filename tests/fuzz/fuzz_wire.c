@@ -2,7 +2,7 @@
 // libFuzzer target: messages between a program and nodes of MPI.
 #include <stdint.h>
 
-#include "fuzz/wire_input.h"
+#include "fuzz/inputs/wire_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

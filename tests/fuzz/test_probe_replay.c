@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "fuzz/probe_input.h"
+#include "fuzz/inputs/probe_input.h"
 #include "fuzz/replay.h"
 
 enum { N_FLIPS = 400 };

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "fuzz/image_input.h"
-#include "fuzz/note_input.h"
+#include "fuzz/inputs/image_input.h"
+#include "fuzz/inputs/note_input.h"
 #include "fuzz/replay.h"
 #include "note/image_builder.h"
 

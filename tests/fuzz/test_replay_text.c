@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "fuzz/inputs/text_input.h"
 #include "fuzz/replay.h"
-#include "fuzz/text_input.h"
 
 enum { N_DAMAGED = 3000 };
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/status.h"
-#include "fuzz/gguf_input.h"
+#include "fuzz/inputs/gguf_input.h"
 #include "ggml-backend.h"
 #include "gguf.h"
 #include "gguf_files.h"

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "fuzz/gguf_input.h"
+#include "fuzz/inputs/gguf_input.h"
 #include "gguf.h"
 #include "gguf_files.h"
 

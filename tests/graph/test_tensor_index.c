@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/data/tensor_index.h"
 #include "base/mem.h"
-#include "base/tensor_index.h"
 
 enum { N = 3000 };
 

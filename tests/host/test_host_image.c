@@ -24,8 +24,8 @@
 
 #include <cmocka.h>
 
+#include "base/data/sha256.h"
 #include "base/fault.h"
-#include "base/sha256.h"
 #include "base/status.h"
 #include "ggml-backend-impl.h"
 #include "support/fault_sweep.h"

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
+#include "base/data/text.h"
 #include "base/env.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "device/check.h"
 #include "ggml-backend-impl.h"
 #include "plugin/discover/filter.h"

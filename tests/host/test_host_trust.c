@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
+#include "base/data/sha256.h"
 #include "base/env.h"
 #include "base/fault.h"
-#include "base/sha256.h"
 #include "base/status.h"
 #include "ggml-backend-impl.h"
 #include "support/plugin_dir.h"

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "base/dl.h"
+#include "base/dl/dl.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-version.h"

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
+#include "base/data/sha256.h"
 #include "node/server.h" // before a macro "fail"
 
 #include <cmocka.h>

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "conformance/oracle_quant.h"
+#include "conformance/oracle/oracle_quant.h"
 #include "conformance/random.h"
 
 enum { QUALITY_ROWS = 16, QUALITY_COLUMNS = 512, QUALITY_ELEMENTS = 16 * 512 };

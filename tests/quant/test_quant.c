@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "conformance/oracle_quant.h"
+#include "conformance/oracle/oracle_quant.h"
 #include "conformance/random.h"
 #include "ggml-common.h"
 #include "ggml-host.h"

@@ -6,8 +6,8 @@
 
 #include "pipeline/shaders.h"
 #include "plan/plan.h"
-#include "recorded.h"
-#include "vulkan_test.h"
+#include "support/recorded.h"
+#include "support/vulkan_test.h"
 
 struct shape {
     enum ggml_type type;

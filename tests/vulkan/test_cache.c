@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "pipeline/cache_file.h"
-#include "vulkan_test.h"
+#include "support/vulkan_test.h"
 
 static char directory[64];
 

@@ -2,8 +2,8 @@
 // What follows from a device's properties, without any device.
 #include "device/device.h"
 #include "plan/plan.h"
-#include "recorded.h"
-#include "vulkan_test.h"
+#include "support/recorded.h"
+#include "support/vulkan_test.h"
 
 // --- devices -------------------------------------------------------------------------------------
 

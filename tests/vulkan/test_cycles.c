@@ -2,7 +2,7 @@
 // A thousand streams and buffers one after the other leave nothing behind.
 #include "support/fault_sweep.h"
 #include "support/plugin_dir.h"
-#include "vulkan_test.h"
+#include "support/vulkan_test.h"
 
 enum { CYCLES = 1000, WARM = 50, N = 500 };
 

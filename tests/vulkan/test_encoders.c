@@ -3,7 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 
-#include "vulkan_test.h"
+#include "support/vulkan_test.h"
 
 enum { ROW = 768, ROWS = 48 };
 

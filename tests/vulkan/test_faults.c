@@ -2,8 +2,8 @@
 // A run of everything, from the start of the plugin to its end, with each call of Vulkan failing in
 // turn: a status and a message, nothing left behind, and the next run is right.
 #include "queue/profile.h"
-#include "vulkan_faults.h"
-#include "vulkan_test.h"
+#include "support/vulkan_faults.h"
+#include "support/vulkan_test.h"
 
 #include "support/fault_sweep.h"
 

@@ -9,7 +9,7 @@
 #include "plan/plan.h"
 #include "support/node_order.h"
 #include "support/seen.h"
-#include "vulkan_test.h"
+#include "support/vulkan_test.h"
 
 enum { WIDTH = 64, TOKENS = 5, HEADS = 4 };
 

@@ -4,8 +4,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "pipeline/shaders.h"
 #include "plan/plan.h"
-#include "recorded.h"
-#include "vulkan_test.h"
+#include "support/recorded.h"
+#include "support/vulkan_test.h"
 
 static struct ggml_context *new_context(void) {
     const struct ggml_init_params params = {.mem_size = 1 << 18, .no_alloc = true};

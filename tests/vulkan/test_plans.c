@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which shaders compute a node, in what shape: moves, sorts, sums, on devices with other limits.
 #include "plan/plan.h"
-#include "vulkan_test.h"
+#include "support/vulkan_test.h"
 
 static const struct gvk_features gpu = {
     .fp16 = true,

@@ -6,7 +6,7 @@
 
 #include "pipeline/shaders.h"
 #include "plan/plan.h"
-#include "vulkan_test.h"
+#include "support/vulkan_test.h"
 
 static struct ggml_context *new_context(void) {
     const struct ggml_init_params params = {.mem_size = 1 << 18, .no_alloc = true};

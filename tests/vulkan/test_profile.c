@@ -3,7 +3,7 @@
 // timestamps.
 #define _POSIX_C_SOURCE 200809L
 #include "queue/stream.h"
-#include "vulkan_test.h"
+#include "support/vulkan_test.h"
 
 enum { WIDTH = 64, TOKENS = 5, N_NODES = 5, N_GRAPHS = 6, MOST = 64 };
 

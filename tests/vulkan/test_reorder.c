@@ -10,7 +10,7 @@
 #include "support/node_order.h"
 #include "support/seen.h"
 #include "support/transformer.h"
-#include "vulkan_test.h"
+#include "support/vulkan_test.h"
 
 enum { WIDTH = 32, ROWS = 4, N_SEEDS = 60 };
 

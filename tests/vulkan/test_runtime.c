@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "vulkan_test.h"
+#include "support/vulkan_test.h"
 
 enum { N = 3000, BIG = 24 << 20 };
 

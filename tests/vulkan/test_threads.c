@@ -2,7 +2,7 @@
 // Streams of one device on several threads at once.
 #include <pthread.h>
 
-#include "vulkan_test.h"
+#include "support/vulkan_test.h"
 
 enum { THREADS = 2, ROUNDS = 30, N = 2000 };
 

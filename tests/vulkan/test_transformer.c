@@ -7,7 +7,7 @@
 
 #include "ggml-cpu.h"
 #include "support/transformer.h"
-#include "vulkan_test.h"
+#include "support/vulkan_test.h"
 
 enum { PROMPT = 11, STEPS = 4 };
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "base/dl.h"
+#include "base/dl/dl.h"
 #include "base/env.h"
 #include "base/mem.h"
 #include "base/win32.h"

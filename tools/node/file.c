@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
+#include "base/data/sha256.h"
 #include "server.h"
 
 int file_open_folder(const char *path) {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/text.h"
+#include "base/data/text.h"
 
 // Blanks around entries are ignored, as users write lists with them.
 static const char *skip_spaces(const char *text) {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arena.h"
+#include "base/data/arena.h"
 
 struct device_filter {
     const char **wanted; // empty: everything that is not excluded

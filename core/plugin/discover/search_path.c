@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/dl.h"
+#include "base/dl/dl.h"
 #include "base/env.h"
 #include "base/mem.h"
 #include "base/status.h"

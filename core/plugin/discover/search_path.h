@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arena.h"
+#include "base/data/arena.h"
 #include "ggml-plugin.h"
 
 // One directory of the search path.

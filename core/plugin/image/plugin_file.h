@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "base/sha256.h"
+#include "base/data/sha256.h"
 #include "plugin/image/note_image.h"
 
 // Bytes; what is longer, be it only on paper, is not looked at.

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/data/arena.h"
 #include "base/fork_lock.h"
 #include "base/mem.h"
 #include "base/status.h"

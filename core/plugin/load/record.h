@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
+#include "base/data/arena.h"
 #include "ggml-host.h"
 
 #define BUILTIN_PATH "(built-in)"

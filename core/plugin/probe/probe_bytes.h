@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
+#include "base/data/arena.h"
 
 enum { PROBE_TEXT_MAX = 4096 };
 

@@ -3,7 +3,7 @@
 #ifndef GGML_PLUGIN_PROBE_PROBE_CACHE_H
 #define GGML_PLUGIN_PROBE_PROBE_CACHE_H
 
-#include "base/sha256.h"
+#include "base/data/sha256.h"
 #include "plugin/image/plugin_file.h"
 #include "plugin/probe/probe_result.h"
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/dl.h"
+#include "base/dl/dl.h"
 #include "base/env.h"
 #include "base/fault.h"
 #include "base/fork_lock.h"

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "base/sha256.h"
+#include "base/data/sha256.h"
 #include "plugin/image/plugin_file.h"
 #include "plugin/probe/probe_result.h"
 

@@ -3,7 +3,7 @@
 #ifndef GGML_PLUGIN_PROBE_PROBE_RESULT_H
 #define GGML_PLUGIN_PROBE_PROBE_RESULT_H
 
-#include "base/arena.h"
+#include "base/data/arena.h"
 #include "ggml-host.h"
 #include "plugin/image/plugin_file.h"
 #include "plugin/load/record.h"

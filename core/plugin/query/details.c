@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+#include "base/data/text.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "plugin/load/load.h"
 #include "plugin/query/figures.h"
 #include "plugin/registry/live.h"

@@ -2,8 +2,8 @@
 // Lock-free queries of the registry, and opening streams by them.
 #include <string.h>
 
+#include "base/data/text.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "ggml-backend-impl.h"
 #include "plugin/load/load.h"
 #include "plugin/registry/snapshot.h"

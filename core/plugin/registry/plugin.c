@@ -5,9 +5,9 @@
 
 #include <string.h>
 
+#include "base/data/text.h"
 #include "base/mem.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "device/check.h"
 #include "ggml-backend-impl.h"
 #include "plugin/discover/search_path.h"

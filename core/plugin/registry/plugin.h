@@ -5,8 +5,8 @@
 
 #include <stdatomic.h>
 
-#include "base/arena.h"
-#include "base/dl.h"
+#include "base/data/arena.h"
+#include "base/dl/dl.h"
 #include "ggml-host.h"
 #include "plugin/image/note.h"
 

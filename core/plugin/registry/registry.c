@@ -7,10 +7,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/data/text.h"
 #include "base/env.h"
 #include "base/mem.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "plugin/registry/announce.h"
 #include "plugin/registry/builtin.h"
 #include "plugin/registry/snapshot.h"

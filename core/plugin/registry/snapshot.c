@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data/text.h"
 #include "base/mem.h"
 #include "base/status.h"
-#include "base/text.h"
 
 static const struct snapshot empty;
 static _Atomic(struct snapshot *) current;

@@ -3,7 +3,7 @@
 #ifndef GGML_PLUGIN_TRUST_POLICY_H
 #define GGML_PLUGIN_TRUST_POLICY_H
 
-#include "base/arena.h"
+#include "base/data/arena.h"
 #include "plugin/image/plugin_file.h"
 #include "plugin/trust/sum_list.h"
 

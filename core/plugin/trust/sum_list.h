@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/sha256.h"
+#include "base/data/arena.h"
+#include "base/data/sha256.h"
 #include "ggml-plugin.h"
 
 enum { SUM_LIST_MAX_BYTES = 1 << 20 };

@@ -6,7 +6,7 @@
 #define GGML_SCHED_SETUP_H
 
 #include "alloc/gallocr.h"
-#include "base/tensor_index.h"
+#include "base/data/tensor_index.h"
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"
 #include "ggml-impl.h"

@@ -3,7 +3,7 @@
 #ifndef GGML_SCHED_REPORT_H
 #define GGML_SCHED_REPORT_H
 
-#include "base/arena.h"
+#include "base/data/arena.h"
 #include "ggml-host.h"
 
 // Belongs to the application, and refers to nothing of the scheduler or the graph.

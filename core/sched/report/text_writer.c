@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "base/array.h"
+#include "base/data/text.h"
 #include "base/mem.h"
 #include "base/status.h"
-#include "base/text.h"
 
 // Room for `more` bytes and the end. false from the first failure on, so that callers may go on
 // without asking.

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/sha256.h"
+#include "base/data/sha256.h"
 #include "client.h"
 
 // Less is sent sooner than asked for.
