@@ -84,10 +84,10 @@ static unsigned long long sectors_of(const struct ggml_tensor *t) {
 }
 
 // K, V and the mask are read once for all heads that share them, queries twice where their largest
-// number is looked for first; rows of a cache are
-// apart, so that sectors and not bytes are what has to be read. `percent` is the limit.
+// number is looked for first; rows of a cache are apart, so that sectors and not bytes are what has
+// to be read.
 static void check_attention(enum ggml_type type, int64_t channels, int64_t n, int64_t keys,
-                            int64_t heads, const char *kernel, unsigned percent) {
+                            int64_t heads, const char *kernel) {
     struct ggml_tensor q = new_tensor_3d(GGML_TYPE_F32, channels, n, heads),
                        k = new_cache(type, channels, keys), v = new_cache(type, channels, keys),
                        mask = new_tensor(GGML_TYPE_F16, keys, n),
@@ -108,7 +108,7 @@ static void check_attention(enum ggml_type type, int64_t channels, int64_t n, in
                                      (type == GGML_TYPE_BF16 ? 1u : 2u) * ggml_nbytes(&q) / 32;
     assert_true(t.read_sectors >= least); // nothing was forgotten here
     t.read_least = least;
-    check(what, t, percent);
+    check(what, t, 110);
     free_tensor(&q);
     free_tensor(&k);
     free_tensor(&v);
@@ -116,13 +116,15 @@ static void check_attention(enum ggml_type type, int64_t channels, int64_t n, in
     free_tensor(&y);
 }
 
-// Of types with blocks a chunk of 64 channels may begin and end within a sector, which its
-// neighbour reads again.
 static void test_attention(void **state) {
     (void)state;
-    check_attention(GGML_TYPE_F16, 128, 1, 256, 8, "kernel_attention_few_128_F16", 110);
-    check_attention(GGML_TYPE_BF16, 128, 1, 256, 8, "kernel_attention_few_128_BF16", 110);
-    check_attention(GGML_TYPE_Q8_0, 128, 1, 256, 8, "kernel_attention_few_128_coded", 130);
+    check_attention(GGML_TYPE_F16, 128, 1, 256, 8, "kernel_attention_few_128_F16");
+    check_attention(GGML_TYPE_BF16, 128, 1, 256, 8, "kernel_attention_few_128_BF16");
+    check_attention(GGML_TYPE_Q8_0, 128, 1, 256, 8, "kernel_attention_few_128_coded");
+    check_attention(GGML_TYPE_Q4_0, 128, 1, 64, 8, "kernel_attention_few_128_coded");
+    check_attention(GGML_TYPE_Q8_0, 128, 8, 64, 8, "kernel_attention_128_coded");
+    check_attention(GGML_TYPE_Q8_0, 256, 1, 64, 8, "kernel_attention_256_coded");
+    check_attention(GGML_TYPE_Q5_1, 256, 1, 64, 8, "kernel_attention_256_coded");
 }
 
 enum { STATE = 64, HEADS = 2, TOKENS = 3 }; // elements of a state's row

@@ -17,10 +17,11 @@ void simt_copy_wait(int most);
 void simt_sync_warp(void);
 }
 
-// As vectors, which the compiler's instrumentation sees as one access.
+// As vectors, which the compiler's instrumentation sees as one access; volatile, since clang reads
+// the four words of others one by one.
 GPU_FN gpu_words4 gpu_load_16(const void *p) {
     typedef u32 vector __attribute__((vector_size(16)));
-    const vector v = *(const vector *)p;
+    const vector v = *(const volatile vector *)p;
     return {v[0], v[1], v[2], v[3]};
 }
 GPU_FN gpu_words2 gpu_load_8(const void *p) {

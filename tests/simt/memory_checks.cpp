@@ -99,7 +99,11 @@ static bool is_constant(const char *p, size_t size) {
     return (uintptr_t)p >= image.begin && (uintptr_t)p + size <= image.end;
 }
 
-static inline void seen(const void *address, size_t size, bool write, bool aligned,
+// ALIGNED: to a multiple of its size; JOINED: by the compiler, of perhaps several, which are
+// several on a GPU, as it has no unaligned ones; WHOLE: one at any address.
+enum access_kind { ALIGNED, JOINED, WHOLE };
+
+static inline void seen(const void *address, size_t size, bool write, access_kind kind,
                         const void *pc) {
     simt_block *b = simt_here;
     if (!b || !b->current) return;
@@ -119,13 +123,12 @@ static inline void seen(const void *address, size_t size, bool write, bool align
         simt_fail("thread %u of block %u %s %zu bytes of %s memory outside of any object",
                   b->current->index, b->index, write ? "writes" : "reads", size,
                   is_shared ? "shared" : "global");
-    if (aligned && (uintptr_t)p % size != 0)
+    if (kind == ALIGNED && (uintptr_t)p % size != 0)
         simt_fail(
             "thread %u of block %u accesses %zu bytes at an address that is no multiple of it",
             b->current->index, b->index, size);
     if (!simt_traffic_is_counted || !pc) return;
-    // Accesses that the compiler joined are several on a GPU, which has no unaligned ones.
-    const unsigned parts = aligned || size > 8 ? 1 : (uintptr_t)p % 2 ? (unsigned)size : 2;
+    const unsigned parts = kind != JOINED || size > 8 ? 1 : (uintptr_t)p % 2 ? (unsigned)size : 2;
     for (unsigned i = 0; i < parts; ++i)
         simt_traffic_add(b->current->index, (const char *)pc + i,
                          (is_shared ? (size_t)(p - b->shared) : (uintptr_t)p) + i * size / parts,
@@ -133,19 +136,18 @@ static inline void seen(const void *address, size_t size, bool write, bool align
 }
 
 #define HERE __builtin_return_address(0)
-// The unaligned ones are of accesses that the compiler joined.
 #define ENDS(n)                                                                                    \
     extern "C" void __tsan_read##n(void *p) {                                                      \
-        seen(p, n, false, true, HERE);                                                             \
+        seen(p, n, false, ALIGNED, HERE);                                                          \
     }                                                                                              \
     extern "C" void __tsan_write##n(void *p) {                                                     \
-        seen(p, n, true, true, HERE);                                                              \
+        seen(p, n, true, ALIGNED, HERE);                                                           \
     }                                                                                              \
     extern "C" void __tsan_unaligned_read##n(void *p) {                                            \
-        seen(p, n, false, false, HERE);                                                            \
+        seen(p, n, false, JOINED, HERE);                                                           \
     }                                                                                              \
     extern "C" void __tsan_unaligned_write##n(void *p) {                                           \
-        seen(p, n, true, false, HERE);                                                             \
+        seen(p, n, true, JOINED, HERE);                                                            \
     }
 ENDS(1)
 ENDS(2)
@@ -153,13 +155,13 @@ ENDS(4)
 ENDS(8)
 ENDS(16)
 extern "C" void __tsan_read_range(void *p, unsigned long n) {
-    seen(p, n, false, false, HERE);
+    seen(p, n, false, JOINED, HERE);
 }
 extern "C" void __tsan_write_range(void *p, unsigned long n) {
-    seen(p, n, true, false, HERE);
+    seen(p, n, true, JOINED, HERE);
 }
 void simt_checks_access(const void *address, size_t size, bool write, const void *pc) {
-    seen(address, size, write, false, pc);
+    seen(address, size, write, WHOLE, pc);
 }
 extern "C" void __tsan_init(void) {
 }

@@ -204,7 +204,7 @@ GPU_FN u64 find_seen(gpu_thread g, const gpu_args &p, const attention_block &o, 
         at += A::KEYS;
     }
     if (at == first || at >= o.end) return at < o.end ? at : o.end;
-    copy_chunk<A>(g, p, o, {ATTENTION_K, at, 0}, o.chunks + turn * A::CHUNK_BYTES);
+    copy_chunk<A>(g, p, o, {ATTENTION_K, at, 0}, o.chunks + turn * A::BUFFER_BYTES);
     gpu_copy_group();
     return at;
 }
@@ -397,7 +397,7 @@ template <class A> GPU_FN void attention(gpu_thread g, const gpu_args &p, attent
     typedef attention_tile<__VA_ARGS__> A;                                                         \
     GPU_SHARED(gpu_words4, queries, 2 * A::QUERY_BYTES / 16);                                      \
     GPU_SHARED(gpu_words4, weights, 2 * A::WEIGHT_BYTES / 16);                                     \
-    GPU_SHARED(gpu_words4, chunks, A::BUFFERS *A::CHUNK_BYTES / 16);                               \
+    GPU_SHARED(gpu_words4, chunks, A::ALL_BYTES / 16);                                             \
     GPU_SHARED(float, numbers, (2 + ATTENTION_WARPS) * A::ROWS + ATTENTION_WARPS);                 \
     attention_block o;                                                                             \
     o.queries = (u8 *)queries;                                                                     \
@@ -418,18 +418,18 @@ template <class A> GPU_FN void attention(gpu_thread g, const gpu_args &p, attent
     GPU_KERNEL_FOR(kernel_attention_##name, ATTENTION_THREADS, 2, gpu_args, p) {                   \
         ATTENTION_BODY(__VA_ARGS__)                                                                \
     }
-ATTENTION_KERNEL(few_128_F16, ATTENTION_F16, 1, 128, 128, 64)
-ATTENTION_KERNEL(few_128_BF16, ATTENTION_BF16, 1, 128, 128, 64)
-ATTENTION_KERNEL(few_128_coded, ATTENTION_CODED, 1, 128, 128, 64)
-ATTENTION_KERNEL(128_F16, ATTENTION_F16, 2, 128, 128, 64)
-ATTENTION_KERNEL(128_BF16, ATTENTION_BF16, 2, 128, 128, 64)
-ATTENTION_KERNEL(128_coded, ATTENTION_CODED, 2, 128, 128, 32)
-ATTENTION_KERNEL(256_F16, ATTENTION_F16, 1, 256, 256, 64)
-ATTENTION_KERNEL(256_BF16, ATTENTION_BF16, 1, 256, 256, 64)
-ATTENTION_KERNEL(256_coded, ATTENTION_CODED, 1, 256, 256, 32)
-ATTENTION_KERNEL(576_F16, ATTENTION_F16, 1, 576, 512, 32)
-ATTENTION_KERNEL(576_BF16, ATTENTION_BF16, 1, 576, 512, 32)
-ATTENTION_KERNEL(576_coded, ATTENTION_CODED, 1, 576, 512, 32)
+ATTENTION_KERNEL(few_128_F16, ATTENTION_F16, 1, 128, 128, 64, 128)
+ATTENTION_KERNEL(few_128_BF16, ATTENTION_BF16, 1, 128, 128, 64, 128)
+ATTENTION_KERNEL(few_128_coded, ATTENTION_CODED, 1, 128, 128, 64, 128)
+ATTENTION_KERNEL(128_F16, ATTENTION_F16, 2, 128, 128, 64, 128)
+ATTENTION_KERNEL(128_BF16, ATTENTION_BF16, 2, 128, 128, 64, 128)
+ATTENTION_KERNEL(128_coded, ATTENTION_CODED, 2, 128, 128, 32, 128)
+ATTENTION_KERNEL(256_F16, ATTENTION_F16, 1, 256, 256, 64, 256)
+ATTENTION_KERNEL(256_BF16, ATTENTION_BF16, 1, 256, 256, 64, 256)
+ATTENTION_KERNEL(256_coded, ATTENTION_CODED, 1, 256, 256, 32, 256)
+ATTENTION_KERNEL(576_F16, ATTENTION_F16, 1, 576, 512, 32, 32)
+ATTENTION_KERNEL(576_BF16, ATTENTION_BF16, 1, 576, 512, 32, 32)
+ATTENTION_KERNEL(576_coded, ATTENTION_CODED, 1, 576, 512, 32, 32)
 
 // Adds up the parts of a row, in order. A block per row.
 GPU_KERNEL(kernel_attention_join, JOIN_THREADS, gpu_args, p) {

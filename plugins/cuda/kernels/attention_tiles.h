@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What attention on tensor cores keeps in shared memory, and how keys and values get there: a chunk
 // of channels of a tile of keys at a time, copied while the chunk before is computed with. Caches
-// with blocks are copied as they are, then decoded to F16.
+// with blocks are copied as they are, rows of several chunks at a time, since a chunk ends within a
+// sector of device memory that the next one begins in, and decoded to F16 chunk by chunk.
 //
 // Rows of chunks, queries and weights lie an odd multiple of 16 bytes apart: eight rows' 16 bytes
 // are then in different banks.
@@ -19,8 +20,9 @@ enum { ATTENTION_WARPS = 4, ATTENTION_THREADS = 128, ATTENTION_K = 2, ATTENTION_
 enum attention_kind { ATTENTION_F16, ATTENTION_BF16, ATTENTION_CODED };
 
 // One kernel: rows of queries in tiles of 16, the most channels of K and V, keys and channels of a
-// tile. Of the keys, and of a chunk's channels, each warp has a quarter.
-template <int KIND_, int ROW_TILES_, int K_CHANNELS_, int V_CHANNELS_, int KEYS_>
+// tile, channels of types with blocks that are copied at a time (PIECE_). Of the keys, and of a
+// chunk's channels, each warp has a quarter.
+template <int KIND_, int ROW_TILES_, int K_CHANNELS_, int V_CHANNELS_, int KEYS_, int PIECE_>
 struct attention_tile {
     enum {
         KIND = KIND_,
@@ -39,10 +41,17 @@ struct attention_tile {
         WEIGHT_BYTES = ROWS * WEIGHT_PITCH,
         CHUNK_PITCH = 2 * CHANNELS + 16,
         CHUNK_BYTES = KEYS * CHUNK_PITCH,
-        BUFFERS = CODED ? 3 : 2,           // two take turns; the lower halves
-        BIAS_PITCH = 2 * WEIGHT_PITCH / 4, // floats
+        PIECE = PIECE_ / CHANNELS, // chunks
+        // Blocks of 34 bytes at most, from an even address within a sector on.
+        PIECE_PITCH = ((PIECE_ / 32 * 34 + SECTOR - 2 + 15) / 16 | 1) * 16,
+        PIECE_LANES = PIECE_PITCH <= 256 ? 16 : 32, // each copies 16 bytes
+        PITCH = CODED && PIECE_PITCH > CHUNK_PITCH ? PIECE_PITCH : CHUNK_PITCH, // of what arrives
+        BUFFER_BYTES = KEYS * PITCH,                              // of two that take turns
+        ALL_BYTES = 2 * BUFFER_BYTES + (CODED ? CHUNK_BYTES : 0), // and the lower halves
+        BIAS_PITCH = 2 * WEIGHT_PITCH / 4,                        // floats
     };
     static_assert(TILES == 1 || TILES == 2, "one load of fragments per step");
+    static_assert(PIECE_PITCH <= 512, "a lane for each 16 bytes");
 };
 
 // The block's part: rows of one head of K and V, which several heads of the queries share, and
@@ -66,33 +75,37 @@ template <class A> GPU_FN bool attention_has_blocks(int type) {
     return A::CODED && type != TYPE_F16;
 }
 
-// Bytes of a chunk of a row.
-template <class A> GPU_FN u32 attention_chunk_bytes(int type) {
-    return attention_has_blocks<A>(type) ? A::CHANNELS / 32 * gpu_block_bytes(type)
-                                         : 2 * A::CHANNELS;
+// Bytes of so many channels.
+template <class A> GPU_FN u32 attention_bytes(int type, u32 channels) {
+    return attention_has_blocks<A>(type) ? channels / 32 * gpu_block_bytes(type) : 2 * channels;
 }
 
-// Begins to copy a chunk. Zeros follow the last key and the last channel, except in types with
-// blocks, for which the decoder adds them; these begin at a multiple of 32, where a sector does.
+// Begins to copy a chunk, or the piece that begins with it; of other chunks of a piece nothing is
+// left to be copied. Zeros follow the last key and the last channel, except in types with blocks,
+// for which the decoder adds them; these begin at a multiple of 32, where a sector does.
 template <class A>
 GPU_FN void copy_chunk(gpu_thread g, const gpu_args &p, const attention_block &o, attention_chunk c,
                        u8 *to) {
     if (c.operand == 0) return;
     const gpu_operand &x = p.operands[c.operand];
     const bool has_blocks = attention_has_blocks<A>(x.type);
-    const u32 lanes = has_blocks ? 8 : A::CHANNELS / 8, piece = gpu_tid(g) % lanes;
-    const u32 bytes = attention_chunk_bytes<A>(x.type);
+    if (has_blocks && c.index % A::PIECE != 0) return;
+    const u32 lanes = has_blocks ? A::PIECE_LANES : A::CHANNELS / 8, at = 16 * (gpu_tid(g) % lanes);
+    const u32 bytes = attention_bytes<A>(x.type, has_blocks ? A::PIECE * A::CHANNELS : A::CHANNELS);
+    const u32 before = attention_bytes<A>(x.type, c.index * A::CHANNELS);
     const u64 row_bytes =
         has_blocks ? (u64)x.ne[0] / 32 * gpu_block_bytes(x.type) : 2 * (u64)x.ne[0];
     const u8 *rows = gpu_row(x, 0, o.kv_head, o.batch);
+    to += at;
     for (u32 r = gpu_tid(g) / lanes; r < A::KEYS; r += ATTENTION_THREADS / lanes) {
         const bool inside = c.key + r < o.end;
         const u64 row = (u64)(rows + (i64)(inside ? c.key + r : c.key) * x.nb[1]);
-        const u64 begin = row + (u64)c.index * bytes, end = row + row_bytes;
-        const u64 from = (has_blocks ? begin & ~(u64)(SECTOR - 1) : begin) + 16 * piece;
+        const u64 begin = row + before, end = row + row_bytes;
+        const u64 from = (has_blocks ? begin & ~(u64)(SECTOR - 1) : begin) + at;
         const bool used = inside && from < end && from < begin + bytes;
         if (has_blocks && !used) continue;
-        gpu_copy_16(to + r * A::CHUNK_PITCH + 16 * piece, (const void *)(used ? from : row),
+        gpu_copy_16(to + r * (has_blocks ? A::PITCH : A::CHUNK_PITCH),
+                    (const void *)(used ? from : row),
                     !used             ? 0u
                     : end - from < 16 ? (u32)(end - from)
                                       : 16u);
@@ -111,23 +124,25 @@ template <class A> GPU_FN void split_pair(float x, float y, u32 *high, u32 *low)
     }
 }
 
-// A warp decodes 16 channels of eight keys at a time; half of its lanes have the even keys, whose
-// results lie in different banks.
+// A warp decodes 16 channels of eight keys of a chunk at a time; half of its lanes have the even
+// keys, whose results lie in different banks. from: the piece.
 template <class A>
 GPU_FN void decode_chunk(gpu_thread g, const gpu_args &p, const attention_block &o,
                          attention_chunk c, const u8 *from, u8 *to) {
     const gpu_operand &x = p.operands[c.operand];
     const u32 warp = gpu_tid(g) / 32, lane = gpu_tid(g) % 32, four = lane % 4;
-    const u32 own = lane / 4 % 4 * 2 + lane / 16, bytes = attention_chunk_bytes<A>(x.type);
+    const u32 own = lane / 4 % 4 * 2 + lane / 16, block_bytes = gpu_block_bytes(x.type);
+    const u32 before = attention_bytes<A>(x.type, c.index / A::PIECE * A::PIECE * A::CHANNELS);
+    const u32 first = c.index % A::PIECE * A::CHANNELS; // in the piece
     const u64 rows = (u64)gpu_row(x, 0, o.kv_head, o.batch);
     for (u32 i = warp; i < A::KEYS / 8 * (A::CHANNELS / 16); i += ATTENTION_WARPS) {
         const u32 key = i / (A::CHANNELS / 16) * 8 + own,
                   channel = i % (A::CHANNELS / 16) * 16 + 4 * four;
         float n[4] = {0.0f, 0.0f, 0.0f, 0.0f};
         if (c.key + key < o.end && c.index * A::CHANNELS + channel < (u64)x.ne[0]) {
-            const u64 begin = rows + (c.key + key) * (u64)x.nb[1] + (u64)c.index * bytes;
-            const u8 *block = from + key * A::CHUNK_PITCH + begin % SECTOR +
-                              channel / 32 * gpu_block_bytes(x.type);
+            const u64 begin = rows + (c.key + key) * (u64)x.nb[1] + before;
+            const u8 *block =
+                from + key * A::PITCH + begin % SECTOR + (first + channel) / 32 * block_bytes;
             const gpu_four f = gpu_four_small(x.type, block, channel % 32);
             GPU_UNROLL
             for (u32 e = 0; e < 4; ++e)
@@ -138,16 +153,17 @@ GPU_FN void decode_chunk(gpu_thread g, const gpu_args &p, const attention_block 
         split_pair<A>(n[2], n[3], &high[1], &low[1]);
         const u32 at = key * A::CHUNK_PITCH + 2 * channel;
         gpu_store_8(to + at, {high[0], high[1]});
-        gpu_store_8(o.chunks + 2 * A::CHUNK_BYTES + at, {low[0], low[1]});
+        gpu_store_8(o.chunks + 2 * A::BUFFER_BYTES + at, {low[0], low[1]});
     }
 }
 
-// Waits for a chunk, which is on its way to buffer *turn, and begins to copy the next. Returns
-// where it is until the next call.
+// Waits for a chunk, which is on its way to buffer *turn or in the piece there, and begins to copy
+// the next. Returns where it is until the next call.
 template <class A>
 GPU_FN const u8 *take_chunk(gpu_thread g, const gpu_args &p, const attention_block &o,
                             attention_chunk c, attention_chunk next, u32 *turn) {
-    u8 *here = o.chunks + *turn * A::CHUNK_BYTES, *other = o.chunks + (1 - *turn) * A::CHUNK_BYTES;
+    u8 *here = o.chunks + *turn * A::BUFFER_BYTES,
+       *other = o.chunks + (1 - *turn) * A::BUFFER_BYTES;
     const bool has_blocks = attention_has_blocks<A>(p.operands[c.operand].type);
     gpu_copy_wait<0>();
     gpu_sync(g); // everybody is done with the chunk before, too
@@ -202,7 +218,8 @@ GPU_FN void add_scores(gpu_thread g, const attention_block &o, const u8 *chunk, 
         if (index * A::CHANNELS + k >= n_channels) break; // the same for the block
         u32 b[4], low[4] = {0, 0, 0, 0};
         gpu_load_matrices(b, chunk + at + 2 * k);
-        if (A::CODED && has_low) gpu_load_matrices(low, o.chunks + 2 * A::CHUNK_BYTES + at + 2 * k);
+        if (A::CODED && has_low)
+            gpu_load_matrices(low, o.chunks + 2 * A::BUFFER_BYTES + at + 2 * k);
         multiply_rows<A>(queries + 2 * (index * A::CHANNELS + k), A::QUERY_PITCH, A::QUERY_BYTES, b,
                          low, has_low, scores);
     }
@@ -222,7 +239,7 @@ GPU_FN void add_values(gpu_thread g, const attention_block &o, const u8 *chunk, 
         u32 b[4], low[4] = {0, 0, 0, 0};
         gpu_load_matrices_turned(b, chunk + at + k * A::CHUNK_PITCH);
         if (A::CODED && has_low)
-            gpu_load_matrices_turned(low, o.chunks + 2 * A::CHUNK_BYTES + at + k * A::CHUNK_PITCH);
+            gpu_load_matrices_turned(low, o.chunks + 2 * A::BUFFER_BYTES + at + k * A::CHUNK_PITCH);
         multiply_rows<A>(weights + 2 * k, A::WEIGHT_PITCH, A::WEIGHT_BYTES, b, low, has_low, sums);
     }
 }
