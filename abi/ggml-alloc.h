@@ -91,7 +91,7 @@ GGML_API void ggml_gallocr_reserve_n_size(ggml_gallocr_t galloc, struct ggml_cgr
                                           const int *node_buffer_ids, const int *leaf_buffer_ids,
                                           size_t *sizes);
 
-// Gives every tensor of the graph that needs it an address. With one buffer it reserves anew where
+// Gives every tensor of the graph that needs it an address. With one buffer it reserves again where
 // the graph does not fit the plan; with several that is the caller's part: false, and nothing is
 // placed. A graph fits if it is like the reserved one, node by node: sources, lifetimes and flags
 // agree and nothing needs more bytes. A graph in error is refused. Inputs can be set afterwards.

@@ -186,8 +186,8 @@ GGML_API void ggml_backend_multi_buffer_set_usage(ggml_backend_buffer_t buffer,
 // return GGML_HOST_UNSUPPORTED without a reason, having done nothing: the host then does as if it
 // were NULL.
 //
-// Why statuses of late failures are told by synchronize: work that is queued fails when nobody is
-// asking.
+// Why statuses of late failures are told by synchronize: work that is queued fails when no caller
+// is asking.
 struct ggml_stream_table {
     uint32_t size;      // bytes of the table that the plugin knows
     uint32_t reserved0; // 0

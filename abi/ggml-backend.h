@@ -226,8 +226,9 @@ GGML_API ggml_backend_buffer_t ggml_backend_cpu_buffer_from_ptr(void *ptr, size_
 // A buffer holds tensors that allocators (ggml-alloc.h) or ggml_backend_tensor_alloc() placed in
 // it; it does not know them, and nothing keeps two from overlapping.
 
-// Frees the buffer and its memory; tensors in it become invalid, whoever holds them. No queued work
-// may still use it: synchronise streams first. NULL does nothing. Blocks. [stream]
+// Frees the buffer and its memory; tensors in it become invalid, wherever they are still referred
+// to. No queued work may still use it: synchronise streams first. NULL does nothing. Blocks.
+// [stream]
 GGML_API void ggml_backend_buffer_free(ggml_backend_buffer_t buffer);
 
 // Name of its buffer type ("NULL" for NULL), and the type. [any-thread]
@@ -709,7 +710,7 @@ GGML_API void ggml_backend_sched_set_copy_callback(ggml_backend_sched_t sched,
                                                    void *user_data);
 
 // Sets what is called when the buffers that are there do not suffice for `graph` and are about to
-// be made anew, which waits for all streams: whether streams of its nodes changed since the last
+// be replaced, which waits for all streams: whether streams of its nodes changed since the last
 // graph of as many nodes, and whether their number did. For finding out why a program reserves too
 // little. NULL: none. [stream]
 GGML_API void ggml_backend_sched_set_realloc_callback(ggml_backend_sched_t sched,

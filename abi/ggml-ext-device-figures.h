@@ -18,7 +18,7 @@ extern "C" {
 #define GGML_DEVICE_FIGURES_TYPES 64
 #define GGML_DEVICE_FIGURES_DIRECT_COPY 1u // see `flags`
 struct ggml_device_figures {
-    uint32_t size;  // set by whoever provides the memory
+    uint32_t size;  // set by the caller
     uint32_t flags; // DIRECT_COPY: from and to such devices of its plugin, not through the host
     double flops;   // floating-point operations per second, of types that flops_of leaves out
     double bytes_per_second;      // of its memory
@@ -32,7 +32,7 @@ struct ggml_device_figures {
 
 // How fast copies between two devices of one plugin are, or between one and the host's memory.
 struct ggml_device_link {
-    uint32_t size; // set by whoever provides the memory
+    uint32_t size; // set by the caller
     uint32_t reserved;
     double seconds;          // per copy
     double bytes_per_second; // while it lasts

@@ -22,7 +22,7 @@ enum ggml_external_type {
 #define GGML_EXTERNAL_UUID_BYTES 16
 // A buffer's memory as another process can import it. It may grow at the end.
 struct ggml_external_memory {
-    uint32_t size;             // set by whoever provides the memory
+    uint32_t size;             // set by the caller
     uint32_t type;             // enum ggml_external_type
     int32_t fd;                // OPAQUE_FD; -1: none
     uint32_t memory_type;      // the exporter's own
@@ -36,7 +36,7 @@ struct ggml_external_memory {
 // of a plugin use, in one process or in several, on one physical device.
 //
 // Entries return an enum ggml_host_status, after set_error unless it is OK or UNSUPPORTED. Work on
-// either side isn't ordered with that of the other: whoever reads waits on the host until the
+// either side isn't ordered with that of the other: the reader waits on the host until the
 // writer's streams were synchronized. Each side frees its buffer; the memory goes with the last.
 #define GGML_EXTENSION_EXTERNAL_MEMORY "ggml.external-memory"
 #define GGML_EXTENSION_EXTERNAL_MEMORY_REVISION 1

@@ -22,8 +22,8 @@ struct ggml_extension_registry {
     uint32_t size;
     uint32_t revision;
     // get_device_count returns more than before: the host asks again, and shows the new devices to
-    // the application, before this returns or when whoever is loading or unloading is done. An enum
-    // ggml_host_status; UNSUPPORTED without the flag. Never blocks. [any-thread & attached]
+    // the application, before this returns or when the thread that loads or unloads is done. An
+    // enum ggml_host_status; UNSUPPORTED without the flag. Never blocks. [any-thread & attached]
     int32_t (*devices_changed)(const struct ggml_host_table *host);
 };
 

@@ -46,9 +46,9 @@ struct ggml_graph {
 
 // --- fusion queries ------------------------------------------------------------------------------
 
-// For kernels that compute several nodes as one: whether the results between are read by nobody
-// else. A host that does not know the uses of a node says 0, and these return false. Indices out of
-// range: false.
+// For kernels that compute several nodes as one: whether the results between are read by no other
+// node else. A host that does not know the uses of a node says 0, and these return false. Indices
+// out of range: false.
 
 // Uses of node i; 0 if there is no such node. [any-thread]
 GGML_API int32_t ggml_graph_use_count(const struct ggml_graph *graph, int i);

@@ -69,7 +69,7 @@ GGML_API const char *ggml_graph_error(const struct ggml_cgraph *cgraph);
 //     ggml_plugin_report_free(report);
 
 // What may be loaded. By default a plugin is refused (GGML_HOST_UNTRUSTED) when its file, or a
-// directory on the way to it, belongs to somebody else than root and the effective user or can be
+// directory on the way to it, belongs to another user than root and the effective user or can be
 // written by others; docs/security.md has the whole rule.
 struct ggml_plugin_policy {
     size_t size;       // sizeof, set by the caller

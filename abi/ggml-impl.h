@@ -312,7 +312,7 @@ struct ggml_cgraph {
     int32_t *use_counts;            // by slot of visited_hash_set: how often a source
     struct ggml_hash_set visited_hash_set; // what was reached
     enum ggml_cgraph_eval_order order;     // of visiting sources
-    uint64_t uid; // as of struct ggml_graph; whoever changes the graph or its nodes sets it to 0
+    uint64_t uid; // as of struct ggml_graph; code that changes the graph or its nodes sets it to 0
     const char *error; // why it can't be computed (an error tensor, no room), or NULL
 };
 

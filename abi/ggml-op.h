@@ -58,7 +58,7 @@ GGML_API struct ggml_tensor *ggml_cpy(struct ggml_context *ctx, struct ggml_tens
                                       struct ggml_tensor *b);
 
 // A copy of a converted to `type`, with a's extents. Conversions as ggml_cpy(). The node's src[1]
-// is the node itself, as in ggml: whoever walks graphs has to expect that. ne[0] must be whole
+// is the node itself, as in ggml: code that walks graphs has to expect that. ne[0] must be whole
 // blocks of the type. [stream]
 GGML_API struct ggml_tensor *ggml_cast(struct ggml_context *ctx, struct ggml_tensor *a,
                                        enum ggml_type type);
@@ -626,7 +626,7 @@ GGML_API struct ggml_tensor *ggml_top_k(struct ggml_context *ctx, struct ggml_te
 
 // --- generators ----------------------------------------------------------------------------------
 
-// Tensors that depend on numbers only. They are computed anew with each graph.
+// Tensors that depend on numbers only. They are computed again with each graph.
 
 // F32 vector of ceil((stop - start) / step) elements: start + step i. stop > start, step > 0.
 // [stream]
@@ -987,7 +987,7 @@ GGML_API struct ggml_tensor *ggml_dsv4_hc_post(struct ggml_context *ctx, struct 
 // What a custom operation calls: dst is the node, a to c its sources, all in host memory with data;
 // the general form reads them from dst->src[]. Task ith of nth does its part of the work and no
 // other's; several run at once. Writes nothing but dst's data (and that of other operands in place,
-// where the program knows that nobody reads them). There is no way to fail: what can't be computed
+// where the program knows that nothing reads them). There is no way to fail: what can't be computed
 // is for the function to mark in its data.
 typedef void (*ggml_custom1_op_t)(struct ggml_tensor *dst, const struct ggml_tensor *a, int ith,
                                   int nth, void *userdata);

@@ -81,7 +81,7 @@ struct ggml_host_table {
     // raised privileges. [any-thread]
     const char *(*get_config)(const struct ggml_host_table *host, const char *name);
     // Extension table by string id, at least of this revision, or NULL. Ids that begin with "ggml."
-    // are this contract's, others with a domain of whoever defines them ("org.example.name"), be it
+    // are this contract's, others with a domain of their author ("org.example.name"), be it
     // the application or a plugin; one that is still a draft keeps its id when it is done.
     // [any-thread]
     const void *(*get_extension)(const struct ggml_host_table *host, const char *id,

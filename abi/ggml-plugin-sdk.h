@@ -46,9 +46,9 @@ extern "C" {
 // Macros for gcc, clang, MinGW and MSVC, for which there is no helper library: a plugin built with
 // it has an entry of its own.
 
-// Linkers keep the note with --gc-sections, whoever refers to it: by its `retain`; where the
-// compiler has no such word, because GGML_PLUGIN_ENTRY refers to it, and an entry of one's own has
-// to.
+// Linkers keep the note with --gc-sections, even if nothing refers to it: by its `retain`; where
+// the compiler has no such word, because GGML_PLUGIN_ENTRY refers to it, and an entry of one's own
+// has to.
 #if !defined(_WIN32) && !defined(__APPLE__) && defined(__has_attribute)
 #if __has_attribute(retain)
 #define GGML_PLUGIN_RETAIN , retain // gcc 11, clang 13

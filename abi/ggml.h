@@ -751,8 +751,8 @@ GGML_API size_t ggml_tensor_overhead(void);
 GGML_API struct ggml_context *ggml_init(struct ggml_init_params params);
 
 // Forgets every tensor and graph, keeps the arena: pointers into it become invalid, buffers that
-// were allocated for its tensors are not freed. For a graph that is built anew for each token. NULL
-// does nothing. [stream]
+// were allocated for its tensors are not freed. For a graph that is built again for each token.
+// NULL does nothing. [stream]
 GGML_API void ggml_reset(struct ggml_context *ctx);
 
 // Ends the context and what was made in it, but no backend buffers. NULL does nothing. [stream]
@@ -845,8 +845,8 @@ GGML_API struct ggml_tensor *ggml_format_name(struct ggml_tensor *tensor, const 
 GGML_API struct ggml_tensor *ggml_set_zero(struct ggml_tensor *tensor);
 
 // Input: the program sets its data between allocating and computing. It is allocated before
-// anything is computed and not overwritten until its last use; after that it may be, so set it anew
-// for each compute. [stream]
+// anything is computed and not overwritten until its last use; after that it may be, so set it
+// again for each compute. [stream]
 GGML_API void ggml_set_input(struct ggml_tensor *tensor);
 
 // Output: the program reads its data after computing, so later nodes never overwrite it. Marks the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A thread writes the line anew with the seconds that went by, so that whoever is busy need not.
+// A thread writes the line again with the seconds that went by, so that the thread at work need
+// not.
 #define _GNU_SOURCE
 #include "progress.h"
 

@@ -480,7 +480,7 @@ inline int32_t stream_plan_compute(ggml_backend_t stream, ggml_backend_graph_pla
         stream->iface.graph_plan_compute(stream, static_cast<struct plan *>(plan_)->theirs));
 }
 
-// The graph is made anew unless it is the one before: struct ggml_port_graph.
+// The graph is made again unless it is the one before: struct ggml_port_graph.
 inline int32_t stream_compute(ggml_backend_t stream, const struct ggml_graph *graph) {
     struct ggml_cgraph *cgraph = stream->graph.make(graph, false);
     if (!cgraph) return made(cgraph);

@@ -23,7 +23,7 @@ GGML_ENV_ROW(GGML_FOREIGN_RPC, "none",
              "List of servers host:port, separated by ',', of ggml's RPC backend, whose devices the plugin "
              "foreign offers; GGML_FOREIGN_PATH names the libggml-rpc.so for it.")
 GGML_ENV_ROW(GGML_ALLOW_UNSAFE_PLUGINS, "0",
-             "1: plugins are loaded although somebody else could have changed the file or a directory "
+             "1: plugins are loaded although another user could have changed the file or a directory "
              "of its path; docs/security.md says when that is.")
 GGML_ENV_ROW(GGML_PLUGIN_SHA256, "none",
              "Absolute path of a list as sha256sum writes it: only plugins with one of its sums are "
@@ -51,7 +51,7 @@ GGML_ENV_ROW(GGML_SCHED_DEBUG, "0",
              "every node too.")
 GGML_ENV_ROW(GGML_SCHED_CACHE, "1",
              "0: schedulers do not remember the last graph, so that each is placed, split and planned "
-             "anew: to find out whether a fault comes from there.")
+             "again: to find out whether a fault comes from there.")
 GGML_ENV_ROW(GGML_NO_BACKTRACE, "unset", "Set: ggml_abort prints no backtrace.")
 GGML_ENV_ROW(GGML_VULKAN_DEVICES, "all",
              "Comma-separated numbers of the Vulkan devices to offer, in this order: discrete ones "

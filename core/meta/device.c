@@ -198,7 +198,7 @@ static const struct device_meta_functions functions = {
     .set_usage = meta_buffer_set_usage,
 };
 
-// Devices live as long as the process: nobody may free them. With the mutex held.
+// Devices live as long as the process: they are never freed. With the mutex held.
 static struct meta_device *make_device(ggml_backend_dev_t *devs, size_t n,
                                        ggml_backend_meta_get_split_state_t get_split_state,
                                        void *user_data) {

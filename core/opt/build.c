@@ -86,7 +86,7 @@ static bool add_loss(struct ggml_opt_context *opt, struct ggml_context *ctx) {
 // --- what outlives a step ------------------------------------------------------------------------
 
 // Whether gradients are added up in tensors of their own. With static graphs and a step after each
-// evaluation the backward pass makes them anew.
+// evaluation the backward pass makes them again.
 static bool accumulates(const struct ggml_opt_context *opt) {
     return !opt->static_graphs || opt->build_type != GGML_OPT_BUILD_TYPE_OPT || opt->period > 1;
 }

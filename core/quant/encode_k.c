@@ -138,7 +138,7 @@ static void pack_q3(const int8_t *q, block_q3_K *b) {
     quant_pack_pairs(low + HALF, 32, b->qs + 32);
 }
 
-// Scales of groups are rounded to six bits first; quants are then chosen anew for the rounded
+// Scales of groups are rounded to six bits first; quants are then chosen again for the rounded
 // ones.
 static void encode_block_q3_K(const float *x, block_q3_K *b) {
     int8_t q[QK_K];

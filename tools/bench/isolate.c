@@ -2,8 +2,9 @@
 // A device that another process computes, beside the same device in this one: what a graph loses.
 //
 // A process that computes in turn with another one finds its caches cold and its processor asleep,
-// whoever gave it the work. So there is a third to compare with: a process that computes the same
-// graphs for itself, in its own turn. What an isolated graph takes beyond that is the way there.
+// the process that gave it the work. So there is a third to compare with: a process that computes
+// the same graphs for itself, in its own turn. What an isolated graph takes beyond that is the way
+// there.
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <stdio.h>

@@ -131,7 +131,7 @@ static bool collect(pid_t child, int from, FILE *to) {
     size_t total = 0;
     for (const double start = now(); now() - start < DEADLINE_SECONDS;) {
         struct pollfd polled = {.fd = total < MOST_BYTES ? from : -1, .events = POLLIN};
-        const bool ended = has_ended(child); // before the look: what comes later is nobody's
+        const bool ended = has_ended(child); // before the look: what comes later is not its output
         const int ready = poll(&polled, 1, ended ? 0 : TICK_MS);
         if (ready == 0 && ended) return true;
         const ssize_t n = ready > 0 ? read(from, bytes, sizeof(bytes)) : 0;
@@ -209,7 +209,8 @@ void device_child_free(struct device_child *child) {
     fclose(child->told);
 }
 
-// Whether it is what this program wrote: whoever shares its memory may have written into that.
+// Whether it is what this program wrote: a process that shares its memory may have written into
+// that.
 static bool is_result(const struct message *message, uint64_t key) {
     const struct selftest_result *result = &message->result;
     const bool is_known = message->key == key && result->verdict <= SELFTEST_UNSUPPORTED &&

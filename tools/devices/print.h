@@ -43,7 +43,7 @@ bool selftest_run_apart(const struct device_entry *device,
 // This program once more, with one device, so that what a device does to it is a line in the list.
 enum child_job { CHILD_TESTS, CHILD_TELLS };
 struct device_child {
-    FILE *told;    // what it wrote, and what whoever had its descriptors did
+    FILE *told;    // what it wrote, and what other processes with its descriptors wrote
     uint64_t key;  // that its results have
     char how[256]; // it ended, "" for well
 };

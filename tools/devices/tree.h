@@ -27,7 +27,7 @@ struct node {
     char more[512];       // that a pointer on its box brings up, in lines; ""
     unsigned count;       // cores: how many alike; links: how many may have an end there
     unsigned number;      // of such an end, from 0, which is the machine
-    unsigned id;          // of whoever draws
+    unsigned id;          // of the drawing
     struct node *ends[2]; // of a link
     struct node *first_child;
     struct node *next; // sibling

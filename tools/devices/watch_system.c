@@ -166,7 +166,7 @@ void watch_sample_gpu(const char *root, const char *address, uint64_t now_ns,
         add_process(out_sample, &process);
     }
     closedir(processes);
-    if (out_sample->n_processes == 0) out_sample->all_time = 0; // nobody tells
+    if (out_sample->n_processes == 0) out_sample->all_time = 0; // not known
 }
 #else
 void watch_sample_cpu(const char *root, struct watch_sample *out_sample) {

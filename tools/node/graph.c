@@ -7,7 +7,7 @@
 
 // --- references ----------------------------------------------------------------------------------
 
-// Frees a graph that nobody refers to, and gives its buffers back.
+// Frees a graph that has no users, and gives its buffers back.
 static void free_graph(struct server *server, struct held_graph *graph) {
     for (uint32_t i = 0; graph->buffers && i < graph->n_tensors; ++i)
         buffer_release(server, graph->buffers[i]);

@@ -53,7 +53,7 @@ bool check_can_share(const struct check *check);
 // Runs run->check and n - 1 that follow it in the list in this process and reports to
 // run->report_fd, until one fails; does not return. [init]
 _Noreturn void check_execute(struct check_run *run, int n);
-// Says what the check is at, which gives it its deadline anew. [any-thread]
+// Says what the check is at, which gives it a new deadline. [any-thread]
 void check_step(const struct check_run *run, const char *at);
 // End the check with that verdict. [any-thread]
 _Noreturn void check_fail(const struct check_run *run, const char *format, ...)

@@ -311,7 +311,7 @@ void comm_messages(struct check_run *run) {
 
 // --- order ---------------------------------------------------------------------------------------
 
-// Each stream sets its part, the group adds, each stream reads its sum and sets the part anew.
+// Each stream sets its part, the group adds, each stream reads its sum and sets the part again.
 static void body_order(struct ranks *ranks) {
     static float set[N_TURNS][N_RANKS][N_ELEMENTS], got[N_TURNS][N_RANKS][N_ELEMENTS];
     struct ggml_tensor *parts[N_RANKS];
@@ -434,7 +434,7 @@ void comm_group_refused(struct check_run *run) {
 
 // --- memory --------------------------------------------------------------------------------------
 
-// A message that nobody receives goes with its group.
+// A message that is never received goes with its group.
 static void use_group(struct ranks *ranks, struct ggml_tensor *const *parts) {
     ggml_comm_group_t first = ranks->group;
     must_be_ok(ranks, make_group(ranks, N_RANKS), "another group of the same streams");

@@ -401,7 +401,7 @@ void enum_details(struct check_run *run) {
 
 // --- claims --------------------------------------------------------------------------------------
 
-// A device that claims asynchronous streams needs synchronize, or nobody could wait.
+// A device that claims asynchronous streams needs synchronize, or no caller could wait.
 void enum_caps_async(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);

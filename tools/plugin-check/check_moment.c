@@ -121,7 +121,7 @@ void life_log_unlocked(struct check_run *run) {
 
 // --- objects of others ---------------------------------------------------------------------------
 
-// A tensor of another plugin: its `extra` leads to a page that nobody may touch.
+// A tensor of another plugin: its `extra` leads to a page that can't be accessed.
 void buffer_foreign_extra(struct check_run *run) {
     struct bufts bufts;
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

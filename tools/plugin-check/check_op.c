@@ -582,7 +582,7 @@ static int add_pairs(const struct check_run *run, const struct bench *bench, enu
     return n;
 }
 
-// Sets all operands anew, as a node in place has overwritten one, and computes one graph.
+// Sets all operands again, as a node in place has overwritten one, and computes one graph.
 static void compute_pair_member(const struct check_run *run, struct bench *bench,
                                 struct ggml_cgraph *graph, float *out_numbers) {
     const struct operands *o = &bench->o;

@@ -595,7 +595,7 @@ void stream_repeat(struct check_run *run) {
     for_each_work(run, body_repeat);
 }
 
-// After synchronize nobody can touch the graph, while another one is computed; then a third one
+// After synchronize nothing may touch the graph, while another one is computed; then a third one
 // lies where it was.
 static bool body_graph_freed(const struct check_run *run, struct work *work) {
     static struct work other;
@@ -671,7 +671,7 @@ static void compute_structure(const struct check_run *run, const struct work *wo
     read_and_expect_sum(run, work);
 }
 
-// As a scheduler does whose graph is built anew for each step: other tensors, other memory. The
+// As a scheduler does whose graph is built again for each step: other tensors, other memory. The
 // first graph's is gone in the end.
 static bool body_graph_structure(const struct check_run *run, struct work *work) {
     static struct work others[2];

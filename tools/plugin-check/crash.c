@@ -130,7 +130,7 @@ static void write_place(const char *how, uintptr_t address, const struct mapping
     out[n] = '\0';
 }
 
-// Returning executes the instruction again, now under whoever handled the signal before.
+// Returning executes the instruction again, now under the handler that the signal had before.
 static void tell(int number, siginfo_t *info, void *context) {
     struct place place = {0};
     registers(context, &place.at, &place.stack);

@@ -191,7 +191,7 @@ void job_wait(struct job *jobs, int n_jobs) {
 
 // --- end -----------------------------------------------------------------------------------------
 
-// Whether nothing was heard for the deadline; each step that the check notes begins it anew.
+// Whether nothing was heard for the deadline; each step that the check notes begins it again.
 static bool is_late(struct job *job, double deadline) {
     const unsigned n_steps = atomic_load(&job->progress->n_steps);
     if (n_steps != job->n_steps) job->alive = now();

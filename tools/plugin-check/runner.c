@@ -48,7 +48,7 @@ static bool *new_needs(void) {
 
 enum readiness { READY, WAITING, POINTLESS };
 
-// A check that does not apply to the plugin stands in nobody's way.
+// A check that does not apply to the plugin is no reason to fail.
 static enum readiness readiness(const struct plan *plan, int check, const struct check **out_why) {
     const bool *needs = plan->needs + (size_t)check * (size_t)check_count;
     *out_why = NULL;
@@ -124,7 +124,7 @@ static bool start_jobs(struct plan *plan, const struct runner_options *options) 
     return true;
 }
 
-// What a process with several checks left over begins anew.
+// What a process with several checks left over begins again.
 static void finish_jobs(struct plan *plan, double deadline) {
     for (int i = 0; i < plan->n_jobs; ++i) {
         struct job *job = &plan->jobs[i];

@@ -73,7 +73,7 @@ static void print_lines_with(FILE *out, const char *file, const char *text) {
 
 // Handlers and flags, without the flag that the C library adds.
 static void print_signals(FILE *out) {
-    const unsigned c_library_flag = 0x04000000; // SA_RESTORER, set by whoever calls sigaction
+    const unsigned c_library_flag = 0x04000000; // SA_RESTORER, set by the caller of sigaction
     for (int number = 1; number < NSIG; ++number) {
         struct sigaction action;
         if (sigaction(number, NULL, &action) != 0) continue;

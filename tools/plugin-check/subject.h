@@ -22,7 +22,7 @@ struct host_counters {
     atomic_int last_status;
     char last_error[256];                   // of the last call; one thread at a time
     bool no_extensions;                     // get_extension returns NULL
-    bool small;                             // extensions lie before memory that nobody may read
+    bool small;                             // extensions lie before memory that can't be read
     bool binds;                             // threads are really bound
     atomic_int n_unsized;                   // structs without a size that were given to be filled
     const struct ggml_host_table *hosts[2]; // whose errors are counted apart

@@ -55,7 +55,8 @@ int32_t gpu_host_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *ten
     return GGML_HOST_OK;
 }
 
-// As many bytes as the application asked for: what an allocation has beyond them is nobody's.
+// As many bytes as the application asked for: what an allocation has beyond them is not the
+// application's.
 int32_t gpu_host_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     memset(buffer->table->get_base(buffer), value, buffer->size);
     return GGML_HOST_OK;

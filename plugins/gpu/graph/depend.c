@@ -196,7 +196,7 @@ static bool writes_places(const struct builder *b) {
     return found;
 }
 
-// Tensors that are no views of each other may still overlap where somebody else gave them memory.
+// Tensors that are no views of each other may still overlap where other code gave them memory.
 static void merge_memories(struct builder *b) {
     struct gpu_depend *d = b->depend;
     size_t n = 0;

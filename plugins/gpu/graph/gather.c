@@ -117,7 +117,7 @@ static void mark_gathered(struct gathering *g, int32_t needed, int32_t gathered)
         order->mark[g->idxs[k]] = gathered;
 }
 
-// Marks all that must go first, backwards, so that whoever needs a node is met before it.
+// Marks all that must go first, backwards, so that users of a node are met before it.
 // The transitive predecessors within the span, found in one walk backwards since predecessors stand
 // before. Stamps instead of flags: marks need no clearing between two fusions.
 static bool mark_needed(struct gathering *g, int32_t needed, int32_t gathered) {

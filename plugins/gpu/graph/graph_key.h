@@ -15,7 +15,7 @@ struct gpu_graph_key {
     uint64_t hash;
 };
 
-// Makes the key anew in the memory that it has. buffer_id returns a number that stands for the
+// Makes the key again in the memory that it has. buffer_id returns a number that stands for the
 // memory of a tensor. False: no memory. [stream]
 bool gpu_graph_key_make(struct gpu_graph_key *key, const struct ggml_graph *graph,
                         uint64_t (*buffer_id)(const struct ggml_tensor *tensor));

@@ -17,7 +17,7 @@ struct gpu_order {
     int32_t *place; // of each node
     int32_t *unit;  // of each node: the first node of its unit
     int32_t *size;  // of each unit, by its first node
-    int32_t *mark;  // of each node, for whoever is at work
+    int32_t *mark;  // of each node, for the pass that is running
     int32_t *spare; // n numbers, likewise
     int32_t *left;  // of each memory, likewise
     int32_t stamp;  // no mark is larger

@@ -31,7 +31,7 @@ static bool conflict(const struct gpu_overlap_launch *a, const struct gpu_overla
     return false;
 }
 
-// The one that comes next waits for whatever nobody waits for yet, and begins the window.
+// The one that comes next waits for all that is not waited for yet, and begins the window.
 static int begin_window(struct gpu_overlap *o, int32_t *out_before) {
     int n = 0;
     for (int k = 0; k < o->n; ++k) {

@@ -5,7 +5,7 @@
 #include "device/probe.h"
 
 // Mesa's lavapipe leaves every loop after 65,535 iterations of all loops of an invocation together
-// (Mesa 22.3; later releases don't), silently. Some are left for small loops that nobody counts.
+// (Mesa 22.3; later releases don't), silently. Some are left for small loops that are not counted.
 enum { LAVAPIPE_ITERATIONS = 65535 - 1023 };
 
 // Why the device can't be used, or NULL.

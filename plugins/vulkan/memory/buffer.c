@@ -77,7 +77,7 @@ fail:
 
 // --- memory of the host --------------------------------------------------------------------------
 
-// The type of memory that the driver can see the pointer as: coherent, as nobody flushes it. -1
+// The type of memory that the driver can see the pointer as: coherent, as it is never flushed. -1
 // after the error was set.
 static int import_type(struct gvk_context *context, void *ptr, uint32_t allowed) {
     VkMemoryHostPointerPropertiesEXT pointer = {

@@ -23,7 +23,7 @@ struct gvk_bridge {
     bool ends;
 };
 
-// Signals even if the wait failed: nobody else would.
+// Signals even if the wait failed: no other code would.
 static void run(struct gvk_bridge *bridge, struct job *job) {
     struct gvk_context *context = bridge->context;
     gvk_timeline_wait(job->timeline, job->value);

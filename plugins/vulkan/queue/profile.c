@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// While a stream records times, its graphs are recorded anew with timestamps between the spans of
+// While a stream records times, its graphs are recorded again with timestamps between the spans of
 // the plan. A timestamp is written when everything before it is done, so spans that overlap on the
 // device are told one after the other. Its ticks become the host's time by one pair of both clocks,
 // taken when recording begins; each graph moves that pair where it would have begun before it was

@@ -11,7 +11,7 @@ enum {
     FLUSH_BYTES = 4 << 20, // that are worth a submission
 };
 
-// The next graph fails as well: whoever queued the transfer may not have looked.
+// The next graph fails as well: the caller that queued the transfer may not have looked.
 static int32_t answer(struct gvk_stream *stream, enum ggml_status status) {
     if (stream->late == GGML_STATUS_SUCCESS) stream->late = status;
     return ggml_entry_status(status);

@@ -149,8 +149,8 @@ enum ggml_status gvk_timeline_submit(struct gvk_timeline *timeline, struct gvk_q
     *out_value = 0;
     if (!gvk_context_alive(context)) return GGML_STATUS_FAILED;
     pthread_mutex_lock(&queue->mutex);
-    // The value is published inside the queue's lock: whoever reads it may wait for it, since the
-    // submission that signals it has been made.
+    // The value is published inside the queue's lock: a thread that reads it may wait for it, since
+    // the submission that signals it has been made.
     const VkResult result = context->api.vkQueueSubmit(queue->handle, 1, &info, VK_NULL_HANDLE);
     if (result == VK_SUCCESS) atomic_store(&timeline->submitted, value);
     pthread_mutex_unlock(&queue->mutex);
