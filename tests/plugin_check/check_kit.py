@@ -176,6 +176,20 @@ def check_options():
     check("a file that is no plugin is a failure", done.returncode == 1 and "not ok 2 - file.shared" in done.stdout)
 
 
+def check_blocked():
+    """One failure that blocks others: each says which one, and a line how many and what to do."""
+    chosen = ("op.sum", "op.claims-placed", "op.conformance.ADD", "op.conformance.MUL_MAT")
+    done = run(*(word for name in chosen for word in ("--only", name)), path_of("sum_wrong"))
+    check("a wrong sum is told with operation, type and operands",
+          re.search(r"# DEFECT0: ADD in F32: number \d+ is \S+ instead of \S+, the sum of \S+ and \S+\n", done.stdout), done.stdout)
+    check("what is skipped for it names it", "# SKIP needs op.sum, which failed\n" in done.stdout and
+          done.stdout.count("# SKIP needs op.claims-placed; op.sum failed\n") == 2, done.stdout)
+    check("and is counted, with what helps", "# 3 skipped need one that failed; --only executes" in done.stdout and
+          done.stdout.endswith("# 0 passed, 1 failed, 3 skipped\n"), done.stdout)
+    done = run("--only", "op.conformance.MUL", path_of("sum_wrong"))
+    check("which it does", done.stdout.count("\nok ") == 1, done.stdout)
+
+
 def check_killed():
     """A plugin that hangs ends with a program that is killed."""
     path = path_of("event_unrecorded_hangs")
@@ -204,6 +218,7 @@ def main():
           counts == {**{a: str(n) for a, n in areas.items()}, "together": str(len(listed))}, counts)
     check_options()
     check_formats()
+    check_blocked()
     check_killed()
     check_good()
     check_defects(listed)

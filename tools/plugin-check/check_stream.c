@@ -263,8 +263,10 @@ static void compute(const struct check_run *run, const struct work *work) {
 // Additions in F32 are exact to the bit: both sides round once.
 static void expect_sum(const struct check_run *run, const struct work *work, const float *actual) {
     for (int i = 0; i < N_NUMBERS; ++i) {
-        CHECK_THAT(run, actual[i] == work->a[i] + work->b[i], "%s: number %d is %g instead of %g",
-                   label(work->device), i, (double)actual[i], (double)(work->a[i] + work->b[i]));
+        CHECK_THAT(run, actual[i] == work->a[i] + work->b[i],
+                   "%s: ADD in F32: number %d is %g instead of %g, the sum of %g and %g",
+                   label(work->device), i, (double)actual[i], (double)(work->a[i] + work->b[i]),
+                   (double)work->a[i], (double)work->b[i]);
     }
 }
 

@@ -56,7 +56,7 @@ static enum readiness readiness(const struct plan *plan, int check, const struct
         const struct check_result *other = &plan->results[i];
         if (!needs[i] || !other->selected) continue;
         if (other->verdict == VERDICT_PENDING) return WAITING;
-        if (other->verdict != VERDICT_FAILED && !other->blocked) continue;
+        if (other->verdict != VERDICT_FAILED && !other->blocked_by) continue;
         *out_why = other->check;
         return POINTLESS;
     }
@@ -64,6 +64,17 @@ static enum readiness readiness(const struct plan *plan, int check, const struct
 }
 
 // --- all of them ---------------------------------------------------------------------------------
+
+// Says which check failed, as one failure may block most of the list.
+static void block(struct check_result *result, const struct check_result *needed) {
+    result->verdict = VERDICT_SKIPPED;
+    result->blocked_by = needed->blocked_by ? needed->blocked_by : needed->check;
+    if (needed->blocked_by)
+        snprintf(result->text, sizeof(result->text), "needs %s; %s failed", needed->check->id,
+                 result->blocked_by->id);
+    else
+        snprintf(result->text, sizeof(result->text), "needs %s, which failed", needed->check->id);
+}
 
 // Next check that can start; those that became pointless are skipped on the way. Sets plan->left if
 // some can't start yet.
@@ -76,11 +87,7 @@ static struct check_result *next_ready(struct plan *plan) {
         switch (readiness(plan, i, &why)) {
         case READY: return result;
         case WAITING: plan->left = true; break;
-        case POINTLESS:
-            result->verdict = VERDICT_SKIPPED;
-            result->blocked = true;
-            snprintf(result->text, sizeof(result->text), "needs %s", why->id);
-            break;
+        case POINTLESS: block(result, &plan->results[why - check_list]); break;
         }
     }
     return NULL;
@@ -186,7 +193,7 @@ bool result_is_bad(const struct check_result *result) {
 
 // Excluded checks that fail count as skipped; ones that pass count as failed.
 struct check_totals runner_totals(const struct check_result *results) {
-    struct check_totals totals = {0, 0, 0, 0};
+    struct check_totals totals = {0};
     for (int i = 0; i < check_count; ++i) {
         const struct check_result *result = &results[i];
         if (!result->selected) continue;
@@ -195,6 +202,7 @@ struct check_totals runner_totals(const struct check_result *results) {
             ++totals.failed;
         } else if (result->exclusion || result->verdict == VERDICT_SKIPPED) {
             ++totals.skipped;
+            totals.blocked += result->blocked_by != NULL;
         } else {
             ++totals.passed;
         }

@@ -14,7 +14,7 @@ struct check_result {
     const char *exclusion; // reason given by the user, or NULL
     bool unexpected;       // nothing that it excludes failed
     enum verdict verdict;
-    bool blocked; // skipped because one that it needs failed
+    const struct check *blocked_by; // that failed, and this or one on the way to it needs; or NULL
     double seconds;
     char text[CHECK_MESSAGE_TEXT];
 };
@@ -36,6 +36,7 @@ struct check_totals {
     int passed;
     int failed;
     int skipped;
+    int blocked; // of those that were skipped, because a check that they need failed
 };
 
 // Runs those of `results` (one per check, in the order of the list) that are selected and fills
