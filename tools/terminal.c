@@ -35,10 +35,17 @@ bool terminal_has_utf8(void) {
     return true;
 }
 #else
+// What progress.c has put in the standard output's place has no descriptor.
+static int descriptor(FILE *stream) {
+    const int fd = fileno(stream);
+    return fd < 0 && stream == stdout ? STDOUT_FILENO : fd;
+}
+
 unsigned terminal_width(FILE *stream) {
     struct winsize size;
-    if (!isatty(fileno(stream))) return 0;
-    if (ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    const int fd = descriptor(stream);
+    if (!isatty(fd)) return 0;
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
     const char *columns = getenv("COLUMNS");
     const long n = columns ? strtol(columns, NULL, 10) : 0;
     return n > 0 && n < 10000 ? (unsigned)n : 0;
@@ -67,6 +74,19 @@ static unsigned word_columns(const char *word, size_t length) {
     for (size_t i = 0; i < length; ++i)
         n += ((unsigned char)word[i] & 0xC0) != 0x80;
     return n;
+}
+
+size_t text_fit(const char *text, unsigned column, unsigned width) {
+    size_t fitting = 0;
+    while (text[fitting]) {
+        const size_t blanks = strspn(text + fitting, " ");
+        const size_t length = strcspn(text + fitting + blanks, " ");
+        const unsigned columns = (unsigned)blanks + word_columns(text + fitting + blanks, length);
+        if (width > 0 && fitting > 0 && column + columns > width) break;
+        fitting += blanks + length;
+        column += columns;
+    }
+    return fitting;
 }
 
 unsigned text_wrap(FILE *stream, const char *text, unsigned column, unsigned indent,

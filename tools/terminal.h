@@ -16,6 +16,9 @@ bool terminal_has_utf8(void);
 
 // Columns that a text takes: one for each character of UTF-8.
 unsigned text_columns(const char *text);
+// How many bytes of a text that starts in `column` fit before `width`, without the blank after the
+// last word: at least one word; width 0: all.
+size_t text_fit(const char *text, unsigned column, unsigned width);
 // Prints a text that starts in `column`, words beyond `width` on lines of their own that begin
 // `indent` columns from the left; width 0: no limit. Returns the column it ends in.
 unsigned text_wrap(FILE *stream, const char *text, unsigned column, unsigned indent,

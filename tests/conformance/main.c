@@ -8,6 +8,8 @@
 
 #include "conformance.h"
 #include "ggml-host.h"
+#include "help.h"
+#include "output_file.h"
 #include "platform.h"
 #include "progress.h"
 
@@ -145,7 +147,7 @@ static int parse(struct arguments *a, int argc, char **argv) {
     *a = (struct arguments){.options.seed = DEFAULT_SEED};
     for (int i = 1; i < argc; ++i) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            fputs(usage, stdout);
+            print_help(usage, stdout);
             return EXIT_SUCCESS;
         }
         if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-V") == 0) {
@@ -232,24 +234,18 @@ static ggml_backend_dev_t find_device(const struct arguments *a) {
 
 static bool write_json(const struct arguments *a, ggml_backend_dev_t device,
                        const struct conformance_report *report) {
-    FILE *out = strcmp(a->json, "-") == 0 ? stdout : ggml_fopen(a->json, "w");
-    if (!out) {
-        perror(a->json);
-        return false;
-    }
-    conformance_print_json(out, report, device, &a->options);
-    return out == stdout ? true : fclose(out) == 0;
+    struct output_file file;
+    if (!output_file_open(&file, "ggml-conformance", a->json)) return false;
+    conformance_print_json(file.stream, report, device, &a->options);
+    return output_file_close(&file, true);
 }
 
 static bool write_page(const char *path, const struct conformance_report *report,
                        ggml_backend_dev_t device) {
-    FILE *out = ggml_fopen(path, "w");
-    if (!out) {
-        perror(path);
-        return false;
-    }
-    conformance_print_page(out, report, device, false);
-    return fclose(out) == 0;
+    struct output_file file;
+    if (!output_file_open(&file, "ggml-conformance", path)) return false;
+    conformance_print_page(file.stream, report, device, false);
+    return output_file_close(&file, true);
 }
 
 static bool check_page(const char *path, const struct conformance_report *report,
@@ -318,13 +314,14 @@ static int run(int argc, char **argv) {
     if (report.n_cases == 0 && a.options.name)
         complain("no case is called so (--list prints their names): ", a.options.name);
     if (!a.options.list) print(&a, device, &report);
-    bool good = is_good(&a, &report);
-    if (a.json && !write_json(&a, device, &report)) good = false;
-    if (a.write_page && !write_page(a.write_page, &report, device)) good = false;
+    bool good = is_good(&a, &report), wrote = true;
+    if (a.json && !write_json(&a, device, &report)) wrote = false;
+    if (a.write_page && !write_page(a.write_page, &report, device)) wrote = false;
     if (a.check_page && !check_page(a.check_page, &report, device, a.options.sample > 0))
         good = false;
     conformance_report_free(&report);
     if (a.isolated && ggml_host_isolated_free(device) != GGML_HOST_OK) good = false;
+    if (!wrote) return EXIT_ERROR;
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

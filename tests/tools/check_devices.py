@@ -179,6 +179,17 @@ def check_terminal(folder):
         # A path is never broken.
         wide = [line for line in wide if not any(len(word) + 12 > columns for word in line.split())]
         check(f"lines fit {columns} columns", not wide and "CPU" in plain, wide or plain)
+    # Every form, with the same words as elsewhere but for what is measured anew.
+    for arguments in (["-v"], ["CPU"], ["--tree"], ["--names"], ["--test"], ["--help"]):
+        for columns in (40, 80):
+            plain = run_in_terminal(columns, "--plugin-path", folder, *arguments, TERM="dumb", LC_ALL="C.UTF-8")
+            wide = [line for line in plain.splitlines() if len(line) > columns and " " in line.strip() and
+                    not any(len(word) + 12 > columns for word in line.split())]
+            check(f"{arguments[0]}: lines fit {columns} columns, and a dumb terminal is sent no sequence", not wide and plain and
+                  "\033" not in plain, wide or plain)
+    words = run("--plugin-path", folder, "--tree", LC_ALL="C").stdout
+    narrow = run_in_terminal(40, "--plugin-path", folder, "--tree", LC_ALL="C")
+    check("a narrow tree has the words of a wide one", re.sub(r"[|`-]", " ", narrow).split() == re.sub(r"[|`-]", " ", words).split(), narrow)
     check("a terminal has colours", "\033[1m" in shown)
     shown = run_in_terminal(80, "--plugin-path", folder, TERM="dumb")
     check("a dumb one is sent none", "\033" not in shown and "CPU" in shown, shown)

@@ -3,9 +3,13 @@
 """What all tools have in common: help, version, wrong usage, names that are not there, and a full disk. Speaks TAP.
 
 Usage: check_exits.py PROGRAM..."""
+import fcntl
 import os
+import pty
+import struct
 import subprocess
 import sys
+import termios
 
 # Program: arguments that write something within a second; option that names something, exit status, what is listed then.
 TOOLS = {
@@ -19,6 +23,7 @@ TOOLS = {
     "ggml-exec": (["--help"], []),
     "ggml-node": (["--version"], [(["--device", "NONE"], 3, "CPU"), (["something"], 2, "something"), (["--timeout", "-1"], 2, "-1")]),
 }
+MEASUREMENTS = ["figures", "graph", "isolate", "kernels", "load", "model", "ops", "report", "sched"]  # of ggml-bench
 STARTED_AS = {"ggml-bench-mpi": "ggml-bench mpi"}
 USAGE = {"ggml-exec": 125}  # as env and timeout have it: other numbers are the program's
 FAILED = {"ggml-exec": 125}
@@ -39,6 +44,37 @@ def run(program, *arguments, out=subprocess.PIPE):
                           check=False, env={**os.environ, **ENVIRONMENT.get(os.path.basename(program), {})})
 
 
+def on_terminal(columns, *command):
+    """What a program writes on a terminal of that width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
+                          env={**os.environ, "TERM": "dumb", **ENVIRONMENT.get(os.path.basename(command[0]), {})}) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while data := os.read(ours, 65536):
+                shown += data
+        except OSError:  # Linux: the other end is closed
+            pass
+        process.wait(100)
+    os.close(ours)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def check_help(program, *arguments):
+    """It fits the terminal, with the same words, options at the begin of lines as they were, and paragraphs that are filled."""
+    name = " ".join([os.path.basename(program), *arguments])
+    whole = run(program, *arguments, "--help").stdout
+    options = [line.split("  ")[1] for line in whole.splitlines() if line.startswith("  -")]
+    for columns in (40, 80):
+        shown = on_terminal(columns, program, *arguments, "--help")
+        lines = shown.splitlines()
+        wide = [line for line in lines if len(line) > columns and " " in line.strip()]
+        check(f"{name} --help fits {columns} columns", not wide and whole and shown.split() == whole.split() and
+              options == [line.split("  ")[1] for line in lines if line.startswith("  -")], wide or shown)
+
+
 def check_tool(program):
     name = os.path.basename(program)
     writes, unknown = TOOLS[name]
@@ -54,6 +90,10 @@ def check_tool(program):
     for arguments, status, listed in unknown:
         done = run(program, *arguments)
         check(f"{name} {' '.join(arguments)}: exit status {status}, and what there is is named", done.returncode == status and listed in done.stderr, done)
+    if name not in STARTED_AS:
+        check_help(program)
+    for measurement in MEASUREMENTS if name == "ggml-bench" else ():
+        check_help(program, measurement)
     if os.path.exists("/dev/full"):
         for arguments in (writes, ["--help"]):
             with open("/dev/full", "w", encoding="utf-8") as full:

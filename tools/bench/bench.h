@@ -39,6 +39,9 @@ void bench_evict(void);
 size_t bench_cold_bytes(void);
 // Sorts the values.
 double bench_median(double *values, int n);
+// Prints a row of a table: a label of so many columns, then the rest, below it on a terminal that
+// is too narrow for both.
+void bench_print_row(const char *label, unsigned label_width, const char *cells);
 // Reads a whole number in [low, high] from the text of an option.
 bool bench_read_number(const char *text, int low, int high, int *out_number);
 // Reads the name of a type of tensors from the text of an option.

@@ -9,6 +9,7 @@
 
 #include "bench.h"
 #include "ggml-host.h"
+#include "help.h"
 #include "json_text.h"
 #include "sanitise.h"
 
@@ -314,7 +315,7 @@ static int measure_all(const struct options *options) {
 }
 
 static void print_usage(FILE *stream) {
-    fputs(
+    print_help(
         "Usage: ggml-bench figures [OPTION]...\n\n"
         "Measures how fast devices are, for cost-aware placement.\n\n"
         "  --plugin FILE   load this plugin only, instead of all that are found\n"

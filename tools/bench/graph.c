@@ -7,6 +7,7 @@
 #include "bench.h"
 #include "ggml-alloc.h"
 #include "ggml-host.h"
+#include "help.h"
 #include "idle.h"
 #include "model.h"
 
@@ -132,13 +133,13 @@ static int measure_all(const struct options *options) {
 }
 
 static void print_usage(FILE *stream) {
-    fputs("Usage: ggml-bench graph [OPTION]...\n\n"
-          "Builds graphs, and allocates each with a graph allocator that has one memory.\n\n"
-          "  --nodes N     only graphs of about N nodes (default 100, 1000, 10000, 100000)\n"
-          "  --runs N      graphs per measurement (default 21)\n"
-          "  --json        print JSON\n"
-          "  -h, --help    print this\n",
-          stream);
+    print_help("Usage: ggml-bench graph [OPTION]...\n\n"
+               "Builds graphs, and allocates each with a graph allocator that has one memory.\n\n"
+               "  --nodes N     only graphs of about N nodes (default 100, 1000, 10000, 100000)\n"
+               "  --runs N      graphs per measurement (default 21)\n"
+               "  --json        print JSON\n"
+               "  -h, --help    print this\n",
+               stream);
 }
 
 int bench_graph(int argc, char **argv) {

@@ -14,6 +14,7 @@
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
 #include "ggml-host.h"
+#include "help.h"
 #include "json_text.h"
 #include "platform.h"
 
@@ -310,7 +311,7 @@ done:
 }
 
 static void print_usage(FILE *stream) {
-    fputs(
+    print_help(
         "Usage: ggml-bench isolate [OPTION]...\n\n"
         "Computes graphs of small matrices on a device in this process, in another one for\n"
         "itself, and on the isolated device (ggml_host_isolate), in turn. The difference is that\n"

@@ -11,6 +11,7 @@
 #include "bench.h"
 #include "ggml-cpu.h"
 #include "ggml-host.h"
+#include "help.h"
 #include "json_text.h"
 
 static const char usage[] =
@@ -336,7 +337,7 @@ int bench_kernels(int argc, char **argv) {
     bool valid = true;
     while (valid && (option = getopt_long(argc, argv, "hm:n:k:", table, NULL)) != -1) {
         if (option == 'h') {
-            fputs(usage, stdout);
+            print_help(usage, stdout);
             return BENCH_OK;
         }
         valid = take_option(option, optarg, &options);

@@ -17,6 +17,7 @@
 
 #include "bench.h"
 #include "ggml-host.h"
+#include "help.h"
 #include "json_text.h"
 
 extern char **environ;
@@ -244,7 +245,7 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
         case 'p': out_options->plugin = optarg; break;
         case 'r': out_options->runs = atoi(optarg); break;
         case 'j': out_options->json = true; break;
-        case 'h': fputs(usage, stdout); return BENCH_OK;
+        case 'h': print_help(usage, stdout); return BENCH_OK;
         default: return bench_usage_error(argc, argv, false);
         }
     }

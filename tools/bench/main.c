@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "ggml.h"
+#include "help.h"
 #include "platform.h"
 #include "progress.h"
 
@@ -31,15 +32,19 @@ static const struct measurement {
 enum { N_MEASUREMENTS = sizeof(measurements) / sizeof(measurements[0]) };
 
 static void print_usage(FILE *stream) {
-    fputs("Usage: ggml-bench MEASUREMENT [OPTION]...\n\nMeasurements:\n", stream);
+    char text[2048];
+    size_t used = (size_t)snprintf(text, sizeof(text),
+                                   "Usage: ggml-bench MEASUREMENT [OPTION]...\n\nMeasurements:\n");
     for (int i = 0; i < N_MEASUREMENTS; ++i) {
-        if (measurements[i].text)
-            fprintf(stream, "  %-8s %s\n", measurements[i].name, measurements[i].text);
+        if (!measurements[i].text) continue;
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "  %-8s  %s\n",
+                                 measurements[i].name, measurements[i].text);
     }
-    fputs("\nggml-bench MEASUREMENT --help explains its options.\n"
-          "Exit status: 0 everything was measured, 2 wrong usage, 3 no such device, 4 another "
-          "error.\n",
-          stream);
+    snprintf(text + used, sizeof(text) - used,
+             "\nggml-bench MEASUREMENT --help explains its options.\n"
+             "Exit status: 0 everything was measured, 2 wrong usage, 3 no such device, 4 another "
+             "error.\n");
+    print_help(text, stream);
 }
 
 static int measure(const struct measurement *measurement, int argc, char **argv) {

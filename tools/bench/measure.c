@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "terminal.h"
 
 double bench_ns(void) {
     struct timespec now;
@@ -80,6 +81,19 @@ bool bench_read_number(const char *text, int low, int high, int *out_number) {
     if (end == text || *end != '\0' || number < low || number > high) return false;
     *out_number = (int)number;
     return true;
+}
+
+void bench_print_row(const char *label, unsigned label_width, const char *cells) {
+    enum { INDENT = 4 };
+    const unsigned width = terminal_width(stdout);
+    if (width == 0 || label_width + text_columns(cells) <= width) {
+        printf("%-*s%s\n", (int)label_width, label, cells);
+        return;
+    }
+    text_wrap(stdout, label, 0, INDENT, width);
+    putchar('\n');
+    text_wrap(stdout, cells, 0, INDENT, width);
+    putchar('\n');
 }
 
 bool bench_read_type(const char *text, enum ggml_type *out_type) {

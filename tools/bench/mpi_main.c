@@ -12,6 +12,7 @@
 #include "ggml-alloc.h"
 #include "ggml-ext-comm.h"
 #include "ggml-host.h"
+#include "help.h"
 #include "mpi_bare.h"
 #include "platform.h"
 
@@ -285,17 +286,18 @@ static void measure_all(struct bench *bench) {
 }
 
 static void print_usage(FILE *stream) {
-    fputs("Usage: ggml-bench mpi [OPTION]...\n\n"
-          "mpirun -n 1 ggml-bench mpi : -n NODES ggml-node : -n NODES ggml-bench mpi\n"
-          "measures devices of nodes, and in turn what bare MPI does between the program and as\n"
-          "many processes beside the nodes.\n\n"
-          "  --megabytes N  MiB of a transfer (default 64)\n"
-          "  --reduce N     MB that are added up over all nodes (default 16)\n"
-          "  --nodes N      nodes of the graph that is repeated (default 1000)\n"
-          "  --runs N       pairs per measurement (default 21)\n"
-          "  --json         print JSON\n"
-          "  -h, --help     print this\n",
-          stream);
+    print_help(
+        "Usage: ggml-bench mpi [OPTION]...\n\n"
+        "mpirun -n 1 ggml-bench mpi : -n NODES ggml-node : -n NODES ggml-bench mpi\n"
+        "measures devices of nodes, and in turn what bare MPI does between the program and as\n"
+        "many processes beside the nodes.\n\n"
+        "  --megabytes N  MiB of a transfer (default 64)\n"
+        "  --reduce N     MB that are added up over all nodes (default 16)\n"
+        "  --nodes N      nodes of the graph that is repeated (default 1000)\n"
+        "  --runs N       pairs per measurement (default 21)\n"
+        "  --json         print JSON\n"
+        "  -h, --help     print this\n",
+        stream);
 }
 
 // -1: go on.

@@ -12,11 +12,12 @@
 #include "bench/op_cases.h"
 #include "bench/op_measure.h"
 #include "ggml-host.h"
+#include "help.h"
 #include "json_text.h"
 #include "platform.h"
 #include "sanitise.h"
 
-enum { MAX_CASES = 256 };
+enum { MAX_CASES = 256, LABEL = 14 + 1 + 38 }; // LABEL: columns of the first of the table
 
 // The command line, as parsed.
 struct options {
@@ -80,8 +81,8 @@ static void print_head(ggml_backend_dev_t device, const struct op_bounds *bounds
         printf("reading memory       %9.2f GB/s, the same processors\n", bounds->reads / 1e9);
     printf("copy on the device   %9.2f GB/s read and written\n", bounds->bytes / 1e9);
     print_launch(&bounds->launch);
-    printf("\n%-14s %-38s %10s %10s %9s %6s %8s %6s\n", "op", "", "ms", "cpu ms", "GFLOP/s",
-           "%peak", "GB/s", "%mem");
+    putchar('\n');
+    bench_print_row("op", LABEL, "         ms     cpu ms   GFLOP/s  %peak     GB/s   %mem");
 }
 
 static double percent(double part, double whole) {
@@ -100,13 +101,15 @@ static void print_result(const struct op_case *c, const struct op_result *r,
                r->runs, flops / 1e9, bytes / 1e9);
         return;
     }
-    printf("%-14s %-38s %10.3f %10.3f ", c->op, c->name, r->best * 1e3, r->busy * 1e3);
+    char label[128], computed[64] = "        -      -", cells[160];
+    snprintf(label, sizeof(label), "%-14s %s", c->op, c->name);
     if (c->flops > 0)
-        printf("%9.2f %6.1f ", flops / 1e9, percent(flops, bounds->flops));
-    else
-        printf("%9s %6s ", "-", "-");
+        snprintf(computed, sizeof(computed), "%9.2f %6.1f", flops / 1e9,
+                 percent(flops, bounds->flops));
     const double limit = c->has_weights && bounds->reads > 0 ? bounds->reads : bounds->bytes;
-    printf("%8.2f %6.1f\n", bytes / 1e9, percent(bytes, limit));
+    snprintf(cells, sizeof(cells), " %10.3f %10.3f %s %8.2f %6.1f", r->best * 1e3, r->busy * 1e3,
+             computed, bytes / 1e9, percent(bytes, limit));
+    bench_print_row(label, LABEL, cells);
 }
 
 // Measures all cases of the options; returns the exit status.
@@ -194,7 +197,7 @@ int bench_ops(int argc, char **argv) {
     bool valid = true;
     while (valid && (option = getopt_long(argc, argv, "hm:n:k:", table, NULL)) != -1) {
         if (option == 'h') {
-            fputs(usage, stdout);
+            print_help(usage, stdout);
             return BENCH_OK;
         }
         valid = take_option(option, optarg, &options);

@@ -10,6 +10,7 @@
 #include "families.h"
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"
+#include "help.h"
 #include "idle.h"
 #include "model.h"
 
@@ -264,16 +265,17 @@ static int measure_all(const struct options *options) {
 }
 
 static void print_usage(FILE *stream) {
-    fputs("Usage: ggml-bench sched [OPTION]...\n\n"
-          "Splits and allocates graphs over devices that compute nothing. Unless --nodes or\n"
-          "--devices is given also compares the memory that graphs of the shapes of models need\n"
-          "with a lower bound.\n\n"
-          "  --nodes N     only graphs of about N nodes (default 100, 1000, 10000, 100000)\n"
-          "  --devices N   only with N devices, the CPU among them (default 2, 4, 8, 64)\n"
-          "  --runs N      graphs per measurement (default 21)\n"
-          "  --json        print JSON\n"
-          "  -h, --help    print this\n",
-          stream);
+    print_help(
+        "Usage: ggml-bench sched [OPTION]...\n\n"
+        "Splits and allocates graphs over devices that compute nothing. Unless --nodes or\n"
+        "--devices is given also compares the memory that graphs of the shapes of models need\n"
+        "with a lower bound.\n\n"
+        "  --nodes N     only graphs of about N nodes (default 100, 1000, 10000, 100000)\n"
+        "  --devices N   only with N devices, the CPU among them (default 2, 4, 8, 64)\n"
+        "  --runs N      graphs per measurement (default 21)\n"
+        "  --json        print JSON\n"
+        "  -h, --help    print this\n",
+        stream);
 }
 
 int bench_sched(int argc, char **argv) {

@@ -11,6 +11,7 @@
 #include "bench/llama.h"
 #include "bench/token_measure.h"
 #include "ggml-host.h"
+#include "help.h"
 #include "platform.h"
 
 enum { MAX_PROMPT = 1 << 14 };
@@ -97,29 +98,46 @@ static void print_rows(const struct report *r) {
            r->token.stepwise * 1e3);
 }
 
+enum { LABEL = 26, CELLS = 128 }; // columns of the table's first, bytes of what is right of it
+
+static void format_timing(const struct token_timing *timing, int n_tokens, char out_cells[CELLS]) {
+    snprintf(out_cells, CELLS, " %10.2f %10.2f %10.2f %12.2f", timing->median * 1e3,
+             timing->best * 1e3, timing->busy * 1e3, n_tokens / timing->median);
+}
+
+// A row that ends with a rate and its part of the machine's; limit 0: unknown.
+static void print_limited(const char *label, const char *cells, double rate, const char *unit,
+                          double limit) {
+    char all[2 * CELLS], part[32] = "";
+    if (limit > 0) snprintf(part, sizeof(part), " %6.1f", percent(rate, limit));
+    snprintf(all, sizeof(all), "%s %8.2f %-7s%s", cells, rate / 1e9, unit, part);
+    bench_print_row(label, LABEL, all);
+}
+
 // Medians beside the machine's limits, then the shares of operations.
 static void print_text(const struct report *r) {
     const struct options *o = r->options;
     const double flops = token_prompt_flops(r->llama, r->options->prompt) / r->prompt.median;
     const double bytes = (double)r->llama->weight_bytes / r->token.median;
+    char label[64], cells[CELLS];
     printf("llama %s, %s, %.0f MB of weights per token, on %s\n", o->size, ggml_type_name(o->type),
            (double)r->llama->weight_bytes / 1e6, o->device);
     if (r->machine->flops > 0)
         printf("fused multiply-adds  %9.1f GFLOP/s\nreading memory       %9.2f GB/s\n",
                r->machine->flops / 1e9, r->machine->reads / 1e9);
-    printf("\n%-26s %10s %10s %10s %12s %12s %7s\n", "medians", "ms", "least ms", "cpu ms",
-           "tokens/s", "", "%limit");
-    printf("prompt of %-16d %10.2f %10.2f %10.2f %12.2f %7.1f GFLOP/s", o->prompt,
-           r->prompt.median * 1e3, r->prompt.best * 1e3, r->prompt.busy * 1e3,
-           o->prompt / r->prompt.median, flops / 1e9);
-    if (r->machine->flops > 0) printf(" %6.1f", percent(flops, r->machine->flops));
-    printf("\ntoken after %-14d %10.2f %10.2f %10.2f %12.2f %10.2f GB/s", o->context,
-           r->token.median * 1e3, r->token.best * 1e3, r->token.busy * 1e3, 1 / r->token.median,
-           bytes / 1e9);
-    if (r->machine->reads > 0) printf(" %6.1f", percent(bytes, r->machine->reads));
-    printf("\nlaunching and barriers     %10.2f %10.2f %10.2f, %.1f %% of a token\n",
-           r->launching.median * 1e3, r->launching.best * 1e3, r->launching.busy * 1e3,
-           percent(r->launching.median, r->token.median));
+    putchar('\n');
+    bench_print_row("medians", LABEL,
+                    "         ms   least ms     cpu ms     tokens/s                  %limit");
+    snprintf(label, sizeof(label), "prompt of %d", o->prompt);
+    format_timing(&r->prompt, o->prompt, cells);
+    print_limited(label, cells, flops, "GFLOP/s", r->machine->flops);
+    snprintf(label, sizeof(label), "token after %d", o->context);
+    format_timing(&r->token, 1, cells);
+    print_limited(label, cells, bytes, "GB/s", r->machine->reads);
+    snprintf(cells, sizeof(cells), " %10.2f %10.2f %10.2f, %.1f %% of a token",
+             r->launching.median * 1e3, r->launching.best * 1e3, r->launching.busy * 1e3,
+             percent(r->launching.median, r->token.median));
+    bench_print_row("launching and barriers", LABEL, cells);
     print_rows(r);
 }
 
@@ -259,7 +277,7 @@ int bench_model(int argc, char **argv) {
     bool valid = true;
     while (valid && (option = getopt_long(argc, argv, "h", table, NULL)) != -1) {
         if (option == 'h') {
-            fputs(usage, stdout);
+            print_help(usage, stdout);
             return BENCH_OK;
         }
         valid = take_option(option, optarg, &options);

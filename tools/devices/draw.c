@@ -8,18 +8,46 @@
 
 enum { MAX_DEPTH = 32 };
 
-// `open[i]`: whether a sibling follows the ancestor at depth i.
-static void draw_lines(const struct node *node, bool open[MAX_DEPTH], int depth, bool utf8,
-                       FILE *stream) {
+// What is left of a line's own text: lines that go on to later nodes. `open[i]`: whether a sibling
+// follows the ancestor at depth i.
+static void draw_open(const bool open[MAX_DEPTH], int depth, const struct page *page,
+                      FILE *stream) {
+    for (int i = 0; i < depth; ++i)
+        fputs(!open[i] ? "   " : page->utf8 ? "│  " : "|  ", stream);
+}
+
+// A label that begins in column `depth` * LEVEL. What does not fit goes on below it, two columns
+// further right, where the line to its first child is.
+static void draw_label(const struct node *node, const bool open[MAX_DEPTH], int depth,
+                       const struct page *page, FILE *stream) {
+    enum { LEVEL = 3, HANGING = 2 };
+    const char *text = node->label;
+    unsigned column = (unsigned)depth * LEVEL;
+    if (node->kind == NODE_DEVICE) column += (unsigned)fprintf(stream, "* ");
+    for (;;) {
+        const size_t length = text_fit(text, column, page->width);
+        fwrite(text, 1, length, stream);
+        fputc('\n', stream);
+        text += length + strspn(text + length, " ");
+        if (*text == '\0') return;
+        draw_open(open, depth, page, stream);
+        fputs(!node->first_child ? "  " : page->utf8 ? "│ " : "| ", stream);
+        column = (unsigned)depth * LEVEL + HANGING;
+    }
+}
+
+static void draw_lines(const struct node *node, bool open[MAX_DEPTH], int depth,
+                       const struct page *page, FILE *stream) {
     if (depth == MAX_DEPTH) return;
     for (const struct node *child = node->first_child; child; child = child->next) {
-        for (int i = 0; i < depth; ++i) {
-            fputs(!open[i] ? "   " : utf8 ? "│  " : "|  ", stream);
-        }
+        const char *branch = !page->utf8   ? (child->next ? "|- " : "`- ")
+                             : child->next ? "├─ "
+                                           : "└─ ";
+        draw_open(open, depth, page, stream);
+        fputs(branch, stream);
         open[depth] = child->next != NULL;
-        const char *branch = !utf8 ? (child->next ? "|- " : "`- ") : child->next ? "├─ " : "└─ ";
-        fprintf(stream, "%s%s%s\n", branch, child->kind == NODE_DEVICE ? "* " : "", child->label);
-        draw_lines(child, open, depth + 1, utf8, stream);
+        draw_label(child, open, depth + 1, page, stream);
+        draw_lines(child, open, depth + 1, page, stream);
     }
 }
 
@@ -27,8 +55,8 @@ bool draw_tree(const struct inventory *inventory, const struct page *page, FILE 
     bool open[MAX_DEPTH] = {false};
     struct node *root = tree_build(inventory);
     if (!root) return false;
-    fprintf(stream, "%s\n", root->label);
-    draw_lines(root, open, 0, page->utf8, stream);
+    draw_label(root, open, 0, page, stream);
+    draw_lines(root, open, 0, page, stream);
     tree_free(root);
     return !ferror(stream);
 }

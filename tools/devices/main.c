@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
+#include "output_file.h"
 #include "platform.h"
 #include "print.h"
 #include "progress.h"
@@ -238,7 +240,7 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
                 return complain("--color: unknown ", optarg);
             break;
         case 'v': out_options->verbose = true; break;
-        case 'h': fputs(usage, stdout); return EXIT_ALL_WELL;
+        case 'h': print_help(usage, stdout); return EXIT_ALL_WELL;
         case 'V':
             printf("ggml-devices %s (%s)\n", ggml_version(), ggml_commit());
             return EXIT_ALL_WELL;
@@ -261,19 +263,12 @@ static void log_if_verbose(enum ggml_log_level level, const char *text, void *ve
     if (*(const bool *)verbose) fputs(text, stderr);
 }
 
-// Draws to a file or to the standard output; errors of closing count, as they may be the first
-// sign of a full disk.
+// Draws to a file or to the standard output.
 static bool write_drawing(const struct inventory *inventory, const char *file,
                           bool (*draw)(const struct inventory *inventory, FILE *stream)) {
-    FILE *stream = strcmp(file, "-") == 0 ? stdout : ggml_fopen(file, "w");
-    if (!stream) {
-        fprintf(stderr, "ggml-devices: can't write %s: %s\n", file, strerror(errno));
-        return false;
-    }
-    const bool drawn = draw(inventory, stream);
-    const bool closed = stream == stdout ? fflush(stream) == 0 : fclose(stream) == 0;
-    if (!drawn || !closed) fprintf(stderr, "ggml-devices: writing %s failed\n", file);
-    return drawn && closed;
+    struct output_file output;
+    return output_file_open(&output, "ggml-devices", file) &&
+           output_file_close(&output, draw(inventory, output.stream));
 }
 
 // A device by its exact name or id, or NULL.

@@ -355,10 +355,12 @@ void print_table(const struct inventory *inventory, const struct page *page) {
     print_machine(page, inventory);
 }
 
-// One line per workload of a device; a device that computes none of them counts as not tested.
+// One line per workload of a device, two on a terminal that is too narrow for it; a device that
+// computes none of them counts as not tested.
 void print_selftest(const struct device_entry *device, const struct selftest_result *results,
                     const struct page *page) {
-    enum { INDENT = 43 };
+    enum { INDENT = 43, NARROW_INDENT = 14, FIGURES = 42 };
+    const bool is_narrow = page->width > 0 && page->width < INDENT + FIGURES;
     char name[128];
     bool computed = false;
     sanitise(device->props.name, name, sizeof(name));
@@ -369,13 +371,17 @@ void print_selftest(const struct device_entry *device, const struct selftest_res
         const char *code = result->verdict == SELFTEST_PASSED   ? GREEN
                            : result->verdict == SELFTEST_FAILED ? RED
                                                                 : PLAIN;
-        printf("  %s%-11s%s %-28s ", shade(page->colour, code), words[result->verdict],
-               shade(page->colour, PLAIN), result->workload);
+        printf("  %s%-11s%s %-*s", shade(page->colour, code), words[result->verdict],
+               shade(page->colour, PLAIN), is_narrow ? 0 : 29, result->workload);
+        if (is_narrow) printf("\n%*s", NARROW_INDENT, "");
+        const unsigned column = is_narrow ? NARROW_INDENT : INDENT;
         if (result->verdict == SELFTEST_PASSED) {
-            printf("%9.3f ms  error %.2e (bound %.0e)", result->milliseconds, result->error,
-                   result->bound);
+            put(page, column, column,
+                is_narrow ? "%.3f ms, error %.2e (bound %.0e)"
+                          : "%9.3f ms  error %.2e (bound %.0e)",
+                result->milliseconds, result->error, result->bound);
         } else {
-            put(page, INDENT, 4, "%s", result->message);
+            put(page, column, is_narrow ? NARROW_INDENT : 4, "%s", result->message);
         }
         putchar('\n');
         computed |= result->verdict != SELFTEST_UNSUPPORTED;
@@ -398,12 +404,17 @@ void print_names(const struct inventory *inventory) {
 }
 
 void put_row(const struct page *page, const char *name, const char *text) {
-    enum { INDENT = 24 };
+    enum { INDENT = 24, NARROW_INDENT = 6 };
+    const bool is_narrow = page->width > 0 && page->width < 2 * INDENT;
     char clean[64];
     if (!text) return;
     sanitise(name, clean, sizeof(clean));
-    unsigned column = (unsigned)printf("  %-20s  ", clean);
-    put(page, column, INDENT, "%s", text);
+    unsigned column = (unsigned)printf("  %-*s", is_narrow ? 0 : INDENT - 2, clean);
+    if (is_narrow) {
+        printf("\n%*s", NARROW_INDENT, "");
+        column = NARROW_INDENT;
+    }
+    put(page, column, is_narrow ? NARROW_INDENT : INDENT, "%s", text);
     putchar('\n');
 }
 

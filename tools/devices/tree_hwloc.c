@@ -52,8 +52,11 @@ static bool describe(hwloc_obj_t object, enum node_kind *out_kind, char *out_lab
     case HWLOC_OBJ_PACKAGE: {
         const char *model = hwloc_obj_get_info_by_name(object, "CPUModel");
         *out_kind = NODE_PACKAGE;
-        snprintf(out_label, size, "Package %u%s%s", object->logical_index, model ? ": " : "",
-                 model ? model : "");
+        size_t length = model ? strlen(model) : 0;
+        while (length > 0 && model[length - 1] == ' ') // CPUID pads it
+            --length;
+        snprintf(out_label, size, "Package %u%s%.*s", object->logical_index, length > 0 ? ": " : "",
+                 (int)length, length > 0 ? model : "");
         return true;
     }
     case HWLOC_OBJ_NUMANODE:

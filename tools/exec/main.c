@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "exec-config.h"
+#include "help.h"
 
 // As env(1) and nice(1).
 enum { EXIT_OWN_FAILURE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -208,7 +209,7 @@ int main(int argc, char **argv) {
             break;
         }
         if (strcmp(option, "-h") == 0 || strcmp(option, "--help") == 0) {
-            fputs(usage, stdout);
+            print_help(usage, stdout);
             return fflush(stdout) == 0 ? 0 : EXIT_OWN_FAILURE;
         }
         if (strcmp(option, "--version") == 0) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "help.h"
 #include "platform.h"
 #include "server.h"
 
@@ -69,7 +70,7 @@ static int parse(int argc, char **argv, struct settings *settings) {
             if (!(settings->timeout > 0)) return complain("no number of seconds: ", optarg);
             break;
         case 'v': settings->verbose = true; break;
-        case 'h': fputs(usage, stdout); return EXIT_SUCCESS;
+        case 'h': print_help(usage, stdout); return EXIT_SUCCESS;
         case 'V': printf("ggml-node %s\n", ggml_version()); return EXIT_SUCCESS;
         default: return EXIT_USAGE;
         }

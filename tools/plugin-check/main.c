@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "platform.h"
 #include "report.h"
 #include "runner.h"
@@ -138,7 +139,7 @@ static int parse_option(struct options *options, struct check_result *results, i
     case 'l': options->list = true; return -1;
     case 'c': options->list = options->counts = true; return -1;
     case 'v': options->runner.verbose = true; return -1;
-    case 'h': fputs(usage, stdout); return EXIT_ALL_WELL;
+    case 'h': print_help(usage, stdout); return EXIT_ALL_WELL;
     case 'V': printf("ggml-plugin-check %s (%s)\n", ggml_version(), ggml_commit()); return 0;
     default: return complain("wrong usage", "");
     }

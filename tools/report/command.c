@@ -8,6 +8,8 @@
 #include "bench/bench.h"
 #include "bench/op_cases.h"
 #include "ggml-host.h"
+#include "help.h"
+#include "output_file.h"
 #include "platform.h"
 #include "report/report.h"
 #include "sanitise.h"
@@ -75,22 +77,14 @@ static enum bench_exit check_names(const struct command *command) {
     return BENCH_NO_DEVICE;
 }
 
-// Writes a file by one of the two forms; errors of closing count, as they may be the first sign of
-// a full disk.
+// Writes a file by one of the two forms.
 static bool write_file(const char *path, const struct report *report, const struct report *earlier,
                        const char *earlier_name, bool is_page) {
-    FILE *stream = strcmp(path, "-") == 0 ? stdout : ggml_fopen(path, "w");
-    if (!stream) {
-        fprintf(stderr, "ggml-bench: can't write %s: %s\n", path, strerror(errno));
-        return false;
-    }
-    bool good = is_page ? report_write_page(report, earlier, earlier_name, stream)
-                        : report_write_json(report, stream);
-    good = (stream == stdout ? fflush(stream) == 0 : fclose(stream) == 0) && good;
-    // Of the standard output finish_output() says it.
-    if (!good && !(stream == stdout && ferror(stdout)))
-        fprintf(stderr, "ggml-bench: writing %s failed: %s\n", path, strerror(errno));
-    return good;
+    struct output_file file;
+    if (!output_file_open(&file, "ggml-bench", path)) return false;
+    return output_file_close(&file,
+                             is_page ? report_write_page(report, earlier, earlier_name, file.stream)
+                                     : report_write_json(report, file.stream));
 }
 
 // The name of a file without its folders.
@@ -149,7 +143,7 @@ int bench_report(int argc, char **argv) {
     bool valid = true;
     while (valid && (option = getopt_long(argc, argv, "h", table, NULL)) != -1) {
         if (option == 'h') {
-            fputs(usage, stdout);
+            print_help(usage, stdout);
             return BENCH_OK;
         }
         valid = take_option(option, optarg, &command);
