@@ -36,16 +36,33 @@ def run(command, folder, **environment):
                           env={**os.environ, "CC": " ".join(COMPILER), **environment})
 
 
-def configures(name, options, folder):
-    """The tree configures with these options, and the build has the library and nothing for developers."""
-    done = run(["meson", "setup", folder, SOURCE, *options], ".")
-    check(f"{name}: the tree configures with its options", done.returncode == 0, done.stdout)
-    listed = run(["meson", "introspect", "--targets", folder], ".") if done.returncode == 0 else None
-    names = {target["name"] for target in json.loads(listed.stdout)} if listed else set()
-    check(f"{name}: the library is built, and no tests", "ggml" in names and not any(n.startswith("test-") for n in names), sorted(names)[:40])
+class Configured:
+    """One folder for all recipes, as what was found out of the compiler is known the second time. Options that the recipe before had
+    set are the default again."""
+    def __init__(self, folder):
+        self.folder, self.changed = folder, set()
+        listed = subprocess.run(["meson", "introspect", "--buildoptions", os.path.join(SOURCE, "meson.build")], text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        self.defaults = {option["name"]: self.text(option["value"]) for option in json.loads(listed)}
+
+    @staticmethod
+    def text(value):
+        return str(value).lower() if isinstance(value, bool) else ",".join(value) if isinstance(value, list) else str(value)
+
+    def configure(self, name, options):
+        """The tree configures with these options, and the build has the library and nothing for developers."""
+        given = {re.sub("^-D|^--", "", option).split("=")[0] for option in options}
+        reset = [f"-D{option}={self.defaults[option]}" for option in sorted(self.changed - given)]
+        again = ["--reconfigure"] if self.changed else []
+        self.changed |= given
+        done = run(["meson", "setup", *again, self.folder, SOURCE, *reset, *options], ".")
+        check(f"{name}: the tree configures with its options", done.returncode == 0, done.stdout)
+        targets = os.path.join(self.folder, "meson-info", "intro-targets.json")
+        names = {target["name"] for target in json.load(open(targets, encoding="utf-8"))} if done.returncode == 0 else set()
+        check(f"{name}: the library is built, and no tests", "ggml" in names and not any(n.startswith("test-") for n in names), sorted(names)[:40])
 
 
-def check_vcpkg(folder):
+def check_vcpkg(folder, configured):
     port = os.path.join(SOURCE, "packaging", "vcpkg", "ggml-host")
     with open(os.path.join(port, "vcpkg.json"), encoding="utf-8") as stream:
         manifest = json.load(stream)
@@ -85,7 +102,7 @@ include("${PORT}/portfile.cmake")
     check("vcpkg: the port runs and leaves what vcpkg wants of a static library", done.returncode == 0 and
           left == ["lib/libggml.a", "share/ggml-host/LICENSE"], (done.stdout, left))
     check("vcpkg: it builds this tree", f"SOURCE={SOURCE}" in done.stdout and options, done.stdout)
-    configures("vcpkg", options, os.path.join(folder, "by-vcpkg"))
+    configured.configure("vcpkg", options)
 
 
 def conan_stand_ins(calls):
@@ -125,7 +142,7 @@ class Properties(types.SimpleNamespace):
         pass
 
 
-def check_conan(folder, version):
+def check_conan(folder, version, configured):
     calls = {}
     conan_stand_ins(calls)
     sys.dont_write_bytecode = True
@@ -146,11 +163,11 @@ def check_conan(folder, version):
     as_text = {True: "true", False: "false"}
     options = [f"-D{key}={as_text[value] if isinstance(value, bool) else ','.join(value) if isinstance(value, list) else value}"
                for key, value in calls["generated"].items()]
-    configures("conan", options, os.path.join(folder, "by-conan"))
+    configured.configure("conan", options)
     check("conan: the library and what it needs are told", recipe.cpp_info.libs == ["ggml"] and calls["removed"] == ["libggml.so*"], calls)
 
 
-def check_homebrew(folder, version):
+def check_homebrew(folder, version, configured):
     path = os.path.join(SOURCE, "packaging", "homebrew", "ggml-host.rb")
     with open(path, encoding="utf-8") as stream:
         text = stream.read()
@@ -161,7 +178,7 @@ def check_homebrew(folder, version):
         skip("homebrew: the formula is Ruby", "no ruby")
     options = re.search(r"options = %w\[(.*?)\]", text, re.S).group(1).split()
     check("homebrew: the archive is this version's", f"ggml-host-{version}.tar.xz" in text)
-    configures("homebrew", options, os.path.join(folder, "by-homebrew"))
+    configured.configure("homebrew", options)
 
 
 def check_release(folder):
@@ -243,9 +260,10 @@ def main():
     with open(os.path.join(SOURCE, "meson.build"), encoding="utf-8") as stream:
         version = re.search(r"version: '([\d.]+)'", stream.read()).group(1)
     with tempfile.TemporaryDirectory(prefix="ggml-recipes-") as folder:
-        check_vcpkg(folder)
-        check_conan(folder, version)
-        check_homebrew(folder, version)
+        configured = Configured(os.path.join(folder, "configured"))
+        check_vcpkg(folder, configured)
+        check_conan(folder, version, configured)
+        check_homebrew(folder, version, configured)
         check_release(folder)
         check_appimage(folder)
     print(f"1..{len(results)}")
