@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writes beside the file and renames, so that a full disk costs no earlier file and leaves no half
-// of one. What is no ordinary file (a device, a pipe, a link) is written to directly, as on
-// Windows.
+// of one. What is no ordinary file (a device, a pipe, a link, somebody else's) is written to
+// directly, as on Windows.
 #define _POSIX_C_SOURCE 200809L
 #include "output_file.h"
 
@@ -20,7 +20,10 @@ static bool name_beside(struct output_file *file, mode_t *out_mode) {
     struct stat there;
     const bool is_there = lstat(file->path, &there) == 0;
     *out_mode = 0;
-    if (is_there && (!S_ISREG(there.st_mode) || access(file->path, W_OK) != 0)) return false;
+    // Its owner and other names are to stay as well.
+    const bool is_own = is_there && S_ISREG(there.st_mode) && there.st_uid == geteuid() &&
+                        there.st_nlink == 1 && access(file->path, W_OK) == 0;
+    if (is_there && !is_own) return false;
     if (is_there) *out_mode = there.st_mode & 0777;
     const int length =
         snprintf(file->beside, sizeof(file->beside), "%s.%ld.part", file->path, (long)getpid());
@@ -58,7 +61,7 @@ bool output_file_open(struct output_file *file, const char *program, const char 
     }
     file->stream = open_beside(file);
     if (!file->stream) {
-        // A folder may have a file that is the user's and be another's.
+        // The folder may be another's.
         file->beside[0] = '\0';
         file->stream = ggml_fopen(path, "w");
     }

@@ -330,6 +330,7 @@ def check_watch(folder):
     n_lines = shown.split(b"\x1b[")[0].count(b"\n") if shown else 0
     check("on a terminal it is drawn over", re.search(rb"\x1b\[\d+A", shown) and n_lines < 24, shown)
     check("no line is wider", all(len(line) < 60 for line in re.split(rb"[\r\n]+", re.sub(rb"\x1b\[\d*[AJKm]", b"", shown))), shown)
+    check("the bar gives way to the figures", re.search(rb"CPU +\[[#.]+\] .* GiB used  busy +\d+ %\x1b", shown), shown)
     check("q ends it", process.returncode == 0, process.returncode)
     check("and the terminal is as before", termios.tcgetattr(theirs) == before and meanwhile != before)
     os.close(ours)

@@ -13,13 +13,14 @@ import termios
 
 # Program: arguments that write something within a second; option that names something, exit status, what is listed then.
 TOOLS = {
-    "ggml-devices": (["--names"], [(["NONE"], 3, "CPU"), (["--device", "NONE"], 3, "CPU")]),
+    "ggml-devices": (["--names"], [(["NONE"], 3, "CPU"), (["--device", "NONE"], 3, "CPU"), (["--color", "red"], 2, "never")]),
     "ggml-bench": (["graph", "--nodes", "100", "--runs", "1"],
                    [(["nothing"], 2, "report"), (["ops", "--device", "NONE"], 3, "CPU"), (["model", "--size", "5B"], 2, "0.2B"),
-                    (["ops", "--device", "CPU", "--op", "NONE"], 2, "MUL_MAT"), (["report", "--device", "NONE"], 3, "CPU")]),
+                    (["ops", "--device", "CPU", "--op", "NONE"], 2, "MUL_MAT"), (["ops", "--type", "q9"], 2, " q4_0 "),
+                    (["model", "--type", "q9"], 2, " q4_0 "), (["report", "--device", "NONE"], 3, "CPU")]),
     "ggml-bench-mpi": (["--help"], [(["--nodes", "none"], 2, "see ggml-bench mpi --help")]),
     "ggml-conformance": (["--op", "SCALE", "--list"], [(["--device", "NONE"], 3, "CPU"), (["--op", "NOTHING"], 2, "MUL_MAT")]),
-    "ggml-plugin-check": (["--list"], [(["--only", "none"], 2, "--list")]),
+    "ggml-plugin-check": (["--list"], [(["--only", "none"], 2, "--list"), (["--format", "xml"], 2, "junit")]),
     "ggml-exec": (["--help"], []),
     "ggml-node": (["--version"], [(["--device", "NONE"], 3, "CPU"), (["something"], 2, "something"), (["--timeout", "-1"], 2, "-1")]),
 }

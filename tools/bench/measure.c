@@ -102,6 +102,12 @@ bool bench_read_type(const char *text, enum ggml_type *out_type) {
         const char *name = ggml_type_name(*out_type);
         if (name && strcmp(name, text) == 0 && ggml_blck_size(*out_type) > 0) return true;
     }
+    fprintf(stderr, "ggml-bench: there is no type '%s'; there are:", text);
+    for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
+        const char *name = ggml_type_name((enum ggml_type)type);
+        if (name && ggml_blck_size((enum ggml_type)type) > 0) fprintf(stderr, " %s", name);
+    }
+    fputc('\n', stderr);
     return false;
 }
 

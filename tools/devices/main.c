@@ -237,7 +237,7 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
         case DEVICE: out_options->devices = optarg; break;
         case COLOR:
             if (!parse_colour(optarg, &out_options->colour))
-                return complain("--color: unknown ", optarg);
+                return complain("--color: not auto, always or never: ", optarg);
             break;
         case 'v': out_options->verbose = true; break;
         case 'h': print_help(usage, stdout); return EXIT_ALL_WELL;

@@ -14,7 +14,7 @@
 
 #include "terminal.h"
 
-enum { BAR_CELLS = 20, LINE_SIZE = 512 };
+enum { BAR_CELLS = 20, LEAST_CELLS = 4, BAR_TEXT = BAR_CELLS + 5, LINE_SIZE = 512 };
 
 // --- when it ends --------------------------------------------------------------------------------
 
@@ -101,14 +101,17 @@ static void canvas_end(const struct canvas *canvas) {
     fflush(stdout);
 }
 
-// BAR_CELLS cells between brackets, `part` of them filled.
-static void format_bar(double part, char out_text[BAR_CELLS + 3]) {
-    const int n = (int)(part * BAR_CELLS + 0.5);
+// Cells between brackets and two blanks behind, `part` of the cells filled: as many as `room`
+// columns have place for, at most BAR_CELLS, and nothing where few would tell little.
+static void format_bar(double part, int room, char out_text[BAR_TEXT]) {
+    const int fitting = room - 4, cells = fitting < BAR_CELLS ? fitting : BAR_CELLS;
+    const int n = (int)(part * cells + 0.5);
+    out_text[0] = '\0';
+    if (cells < LEAST_CELLS) return;
     out_text[0] = '[';
-    for (int i = 0; i < BAR_CELLS; ++i)
+    for (int i = 0; i < cells; ++i)
         out_text[1 + i] = i < n ? '#' : '.';
-    out_text[BAR_CELLS + 1] = ']';
-    out_text[BAR_CELLS + 2] = '\0';
+    strcpy(out_text + 1 + cells, "]  ");
 }
 
 // Part of the time between two samples; below 0: not told.
@@ -126,16 +129,20 @@ static void draw_device(struct canvas *canvas, const struct device_entry *device
                         const struct watch_sample *before, const struct watch_sample *now,
                         unsigned name_width) {
     const double gib = 1024.0 * 1024.0 * 1024.0;
-    char line[LINE_SIZE], bar[BAR_CELLS + 3], busy[32] = "";
+    char line[LINE_SIZE], figures[96], bar[BAR_TEXT], busy[32] = "";
     size_t free_bytes = 0, total = 0;
     ggml_backend_dev_memory(device->handle, &free_bytes, &total);
     const double part = busy_between(before, now);
     if (part >= 0) snprintf(busy, sizeof(busy), "  busy %3.0f %%", part * 100);
     if (total > 0 && free_bytes <= total) {
-        format_bar((double)(total - free_bytes) / (double)total, bar);
-        snprintf(line, sizeof(line), "  %-*.64s  %s  %6.1f of %.1f GiB used%s", (int)name_width,
-                 device->props.name, bar, (double)(total - free_bytes) / gib, (double)total / gib,
-                 busy);
+        const int used = snprintf(figures, sizeof(figures), "%6.1f of %.1f GiB used%s",
+                                  (double)(total - free_bytes) / gib, (double)total / gib, busy);
+        // A line is shorter than the terminal is wide.
+        const int width = canvas->page->width > 0 ? (int)canvas->page->width - 1 : LINE_SIZE;
+        format_bar((double)(total - free_bytes) / (double)total,
+                   width - (4 + (int)name_width + used), bar);
+        snprintf(line, sizeof(line), "  %-*.64s  %s%s", (int)name_width, device->props.name, bar,
+                 figures);
     } else {
         snprintf(line, sizeof(line), "  %-*.64s  memory unknown%s", (int)name_width,
                  device->props.name, busy);

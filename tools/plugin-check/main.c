@@ -120,7 +120,10 @@ static bool parse_numeric(struct options *options, int option, const char *text)
 // Takes one option. Returns -1 to go on, else the exit status.
 static int parse_option(struct options *options, struct check_result *results, int option) {
     switch (option) {
-    case 'f': return parse_format(optarg, &options->format) ? -1 : complain("--format: ", optarg);
+    case 'f':
+        return parse_format(optarg, &options->format)
+                   ? -1
+                   : complain("--format: not tap, junit or json: ", optarg);
     case 'o':
         options->any_only = true;
         return select_checks(results, optarg)
