@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 // Prints a text of paragraphs and of options with what they do in a column of its own. On a
-// terminal that is narrower than the text, paragraphs and that column are filled anew.
+// terminal that is narrower than the text, paragraphs and that column are refilled.
 void print_help(const char *text, FILE *stream);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Writes beside the file and renames, so that a full disk costs no earlier file and leaves no half
-// of one. What is no ordinary file (a device, a pipe, a link, somebody else's) is written to
+// of one. What is no ordinary file (a device, a pipe, a link, another user's) is written to
 // directly, as on Windows.
 #define _POSIX_C_SOURCE 200809L
 #include "output_file.h"

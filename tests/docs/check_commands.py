@@ -70,6 +70,7 @@ COMMANDS = {  # another command that runs in its place, Ci or Needs
     "ninja -C build core/lib/libggml.a": "mkdir -p build/core/lib && cp $BUILT/core/lib/libggml.a build/core/lib/",
     "tools/mpi-test": Needs("root and network namespaces", "nothing"),
     "tools/fuzz --seconds 10": Ci("tools/fuzz --seconds 10"),
+    "tools/page-test": Ci("tools/page-test build-ci-gcc"),
     "tools/release": Needs("a changelog of a release", "tests/packaging/check_recipes.py, with --draft"),
     "tools/package-test": Needs("root, debootstrap and half an hour", "nothing"),
     "tools/package-test --quick BUILD": Ci("tools/package-test --quick"),

@@ -179,7 +179,7 @@ def check_terminal(folder):
         # A path is never broken.
         wide = [line for line in wide if not any(len(word) + 12 > columns for word in line.split())]
         check(f"lines fit {columns} columns", not wide and "CPU" in plain, wide or plain)
-    # Every form, with the same words as elsewhere but for what is measured anew.
+    # Every form, at two widths.
     for arguments in (["-v"], ["CPU"], ["--tree"], ["--names"], ["--test"], ["--help"]):
         for columns in (40, 80):
             plain = run_in_terminal(columns, "--plugin-path", folder, *arguments, TERM="dumb", LC_ALL="C.UTF-8")
