@@ -118,12 +118,21 @@ void device_live_transfer(void **slot, ggml_backend_dev_t device) {
     }
 }
 
-// Address range of a host buffer, 0 and 0 for others. A range that would wrap around counts as
-// none.
+// Whether addresses of the type's buffers are those of host memory. So are a CPU device's where it
+// arranges bytes in its own way, and therefore does not say that others may read them.
+static bool is_in_host_memory(ggml_backend_buffer_type_t buft) {
+    ggml_backend_dev_t device = buft->device;
+    if (buft->table->is_host && buft->table->is_host(buft)) return true;
+    return device && device->table && device->table->get_type &&
+           device->table->get_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU;
+}
+
+// Address range of a buffer in host memory, 0 and 0 for others. A range that would wrap around
+// counts as none.
 static void find_range(struct device_host_range *range, ggml_backend_buffer_t buffer) {
     ggml_backend_buffer_type_t buft = buffer->buft;
     *range = (struct device_host_range){.buffer = buffer};
-    if (!buft || !buft->table->is_host || !buft->table->is_host(buft)) return;
+    if (!buft || !is_in_host_memory(buft)) return;
     const void *base = buffer->table->get_base ? buffer->table->get_base(buffer) : NULL;
     if (!base || buffer->size > UINTPTR_MAX - (uintptr_t)base) return;
     range->begin = (uintptr_t)base;

@@ -572,6 +572,36 @@ static void test_what_repacked_weights_are_refused_for(void **state) {
     close_weights(&x);
 }
 
+// Of weights that were changed by hand (finding F23 of a security review).
+static void test_f23_repacked_weights_outside_their_buffer(void **state) {
+    struct fixture *f = *state;
+    if (!repacked_memory(f)) return;
+    struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q2_K, 256, 16, 1, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 256, 2, 1, 1);
+    struct weights w;
+    open_weights(&w, f, a);
+    struct ggml_tensor *node = ggml_mul_mat(f->ctx, w.tensor, b);
+    const struct ggml_tensor sound = *w.tensor;
+    for (int way = 0; way < 4; ++way) {
+        struct ggml_tensor *tensor = w.tensor;
+        if (way == 0) tensor->data = (char *)tensor->data + ((size_t)1 << 30);
+        if (way == 1) tensor->data = (char *)tensor->data - ((size_t)1 << 30);
+        if (way == 2) tensor->ne[2] = INT64_MAX / 2, tensor->nb[3] = 0;
+        if (way == 3) tensor->data = (char *)tensor->data + ggml_nbytes(tensor);
+        assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_FAILED);
+        assert_non_null(strstr(ggml_last_error(), "beyond its buffer"));
+        ggml_clear_error();
+        ggml_backend_tensor_set(tensor, a->data, 0, ggml_nbytes(a));
+        assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+        ggml_clear_error();
+        ggml_backend_tensor_get(tensor, a->data, 0, ggml_nbytes(a));
+        assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+        ggml_clear_error();
+        *tensor = sound;
+    }
+    close_weights(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cpu_test(test_every_weight_type),
@@ -593,6 +623,7 @@ int main(void) {
         cpu_test(test_repacked_experts),
         cpu_test(test_repacked_columns_are_alike),
         cpu_test(test_what_repacked_weights_are_refused_for),
+        cpu_test(test_f23_repacked_weights_outside_their_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
