@@ -143,6 +143,24 @@ static void test_of_others(void **state) {
     chmod(folder, 0700);
 }
 
+// As where root has the environment of another user (finding F12 of a security review).
+static void test_f12_below_a_folder_of_another(void **state) {
+    char below[sizeof(folder) + 8];
+    (void)state;
+    if (geteuid() != 0) skip();
+    snprintf(below, sizeof(below), "%s/below", folder);
+    setenv("GGML_METAL_CACHE", below, 1);
+    assert_int_equal(chown(folder, 12345, 12345), 0);
+    assert_true(doubles());
+    assert_int_equal(access(below, F_OK), -1);
+    assert_int_equal(mkdir(below, 0700), 0);
+    const long before = metal.calls("newBinaryArchiveWithDescriptor:error:");
+    assert_true(doubles());
+    assert_int_equal(metal.calls("newBinaryArchiveWithDescriptor:error:"), before);
+    assert_int_equal(rmdir(below), 0);
+    assert_int_equal(chown(folder, 0, 0), 0);
+}
+
 // Wherever a call fails, results are right or a failure is told, and no half file is left.
 static void test_failures(void **state) {
     (void)state;
@@ -167,6 +185,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_home, begin, end),
         cmocka_unit_test_setup_teardown(test_damaged, begin, end),
         cmocka_unit_test_setup_teardown(test_of_others, begin, end),
+        cmocka_unit_test_setup_teardown(test_f12_below_a_folder_of_another, begin, end),
         cmocka_unit_test_setup_teardown(test_failures, begin, end),
     };
     metal_find_runtime();

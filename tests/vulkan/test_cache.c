@@ -157,6 +157,54 @@ static void test_bytes_of_another_device_are_not_used(void **state) {
     expect_nothing(&probe);
 }
 
+// Users who may write to the folder could put one there.
+static void test_a_pipe_is_not_waited_for(void **state) {
+    const struct gvk_probe probe = probe_of(1);
+    unsigned char data[100];
+    char path[512];
+    (void)state;
+    make_data(&probe, data, sizeof(data));
+    gvk_cache_file_write(&probe, data, sizeof(data));
+    assert_true(find_file(path, sizeof(path)));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20);
+    expect_nothing(&probe);
+    alarm(0);
+}
+
+// As where root has the environment of another user, who says by a folder or link of his where
+// root writes, and whose folders root would make (finding F12 of a security review).
+static void test_f12_nothing_is_kept_below_folders_and_links_of_others(void **state) {
+    enum { STRANGER = 12345 };
+    const struct gvk_probe probe = probe_of(1);
+    unsigned char data[100];
+    char parent[64], moved[72], path[512];
+    (void)state;
+    if (geteuid() != 0) skip();
+    make_data(&probe, data, sizeof(data));
+    snprintf(parent, sizeof(parent), "%s", directory);
+    *strrchr(parent, '/') = '\0';
+    snprintf(moved, sizeof(moved), "%s-moved", parent);
+    assert_int_equal(mkdir(parent, 0755), 0);
+    assert_int_equal(chown(parent, STRANGER, STRANGER), 0);
+    gvk_cache_file_write(&probe, data, sizeof(data));
+    assert_int_equal(access(directory, F_OK), -1);
+    assert_int_equal(chown(parent, 0, 0), 0);
+    assert_int_equal(rename(parent, moved), 0);
+    assert_int_equal(symlink(moved, parent), 0);
+    assert_int_equal(lchown(parent, STRANGER, STRANGER), 0);
+    gvk_cache_file_write(&probe, data, sizeof(data));
+    assert_int_equal(access(directory, F_OK), -1);
+    assert_int_equal(lchown(parent, 0, 0), 0); // a link of one's own
+    gvk_cache_file_write(&probe, data, sizeof(data));
+    assert_true(find_file(path, sizeof(path)));
+    assert_int_equal(lchown(parent, STRANGER, STRANGER), 0);
+    expect_nothing(&probe);
+    assert_int_equal(unlink(parent), 0);
+    assert_int_equal(rename(moved, parent), 0);
+}
+
 static void test_no_place(void **state) {
     const struct gvk_probe probe = probe_of(1);
     unsigned char data[100];
@@ -180,6 +228,8 @@ int main(void) {
         TEST(test_a_damaged_file_is_not_used),
         TEST(test_a_file_that_others_may_write_is_not_used),
         TEST(test_bytes_of_another_device_are_not_used),
+        TEST(test_a_pipe_is_not_waited_for),
+        TEST(test_f12_nothing_is_kept_below_folders_and_links_of_others),
         TEST(test_no_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

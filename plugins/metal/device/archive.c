@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "gpu/base/folder.h"
 #include "gpu/base/util.h"
 
 // --- where ---------------------------------------------------------------------------------------
@@ -38,15 +39,12 @@ static bool find_folder(char *out_path, size_t size) {
     } else if (*base == '/') {
         snprintf(out_path, size, "%s/ggml-host", base);
     } else if (*home == '/') {
-        snprintf(out_path, size, "%s/.cache", home);
-        mkdir(out_path, 0700); // macOS does not come with it
         snprintf(out_path, size, "%s/.cache/ggml-host", home);
     } else {
         return false;
     }
-    if (out_path[0] != '/') return false;
-    mkdir(out_path, 0700);
-    return stat(out_path, &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == geteuid() &&
+    return gpu_folder_is_trusted(out_path, true) && stat(out_path, &about) == 0 &&
+           S_ISDIR(about.st_mode) && about.st_uid == geteuid() &&
            (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 

@@ -7,17 +7,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#ifdef _WIN32
-#define GVK_DISK_SEPARATORS "/\\"
-#else
-#define GVK_DISK_SEPARATORS "/"
-#endif
-
 bool gvk_disk_is_absolute(const char *path);
 // The user's directory for caches of this library; "" if there is none.
 void gvk_disk_default_dir(char *out_path, size_t size);
-void gvk_disk_make_dir(const char *path);
-// For reading; NULL if there is none, or if it is another user's.
+// Whether files may be kept in the directory, which is made with `makes`: nobody but the user and
+// the system's administrator decides where it lies.
+bool gvk_disk_enter(const char *dir, bool makes);
+// For reading; NULL if there is none, or if it is another user's, or no regular file.
 FILE *gvk_disk_open_own(const char *path);
 // A new file beside `target`, for the user only; NULL on failure. Its path is put out.
 FILE *gvk_disk_create_beside(const char *target, char *out_path, size_t size);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Directories and files of the pipeline cache, on POSIX systems.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gpu/base/folder.h"
 #include "pipeline/cache_disk.h"
 
 // A program with more rights than its caller does not follow the caller's variables.
@@ -33,21 +35,20 @@ void gvk_disk_default_dir(char *out_path, size_t size) {
     }
 }
 
-void gvk_disk_make_dir(const char *path) {
-    mkdir(path, 0700);
+bool gvk_disk_enter(const char *dir, bool makes) {
+    return gpu_folder_is_trusted(dir, makes);
 }
 
-// Only a regular file of this user that others can't write: the driver trusts what it gets.
+// Only a regular file of this user that others can't write: the driver trusts what it gets. A pipe
+// is not waited for.
 FILE *gvk_disk_open_own(const char *path) {
     struct stat about;
-    FILE *file = fopen(path, "rb");
-    if (!file) return NULL;
-    if (fstat(fileno(file), &about) == 0 && about.st_uid == geteuid() && S_ISREG(about.st_mode) &&
-        (about.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
-        return file;
-    }
-    fclose(file);
-    return NULL;
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    const bool is_own = fd >= 0 && fstat(fd, &about) == 0 && about.st_uid == geteuid() &&
+                        S_ISREG(about.st_mode) && (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    FILE *file = is_own ? fdopen(fd, "rb") : NULL;
+    if (!file && fd >= 0) close(fd);
+    return file;
 }
 
 // A new file in the target's folder, on the same file system, so that it can be renamed into place

@@ -38,9 +38,18 @@ void gvk_disk_default_dir(char *out_path, size_t size) {
     }
 }
 
-void gvk_disk_make_dir(const char *path) {
+bool gvk_disk_enter(const char *dir, bool makes) {
     wchar_t wide[WIDE_PATH];
-    if (to_wide(path, wide)) CreateDirectoryW(wide, NULL);
+    if (!to_wide(dir, wide)) return false;
+    // One level after the other; the first ones are there.
+    for (wchar_t *end = wide; makes && (end = wcspbrk(end + 1, L"/\\"));) {
+        const wchar_t separator = *end;
+        *end = L'\0';
+        CreateDirectoryW(wide, NULL);
+        *end = separator;
+    }
+    if (makes) CreateDirectoryW(wide, NULL);
+    return true;
 }
 
 FILE *gvk_disk_open_own(const char *path) {

@@ -48,28 +48,18 @@ bool gvk_cache_file_wanted(void) {
 }
 
 // The file's path, which names device, driver version and the driver's cache format; false where
-// there is no directory for caches.
-static bool file_path(const struct gvk_probe *probe, char *out_path, size_t size) {
+// there is no directory for caches. With `makes` the directory is made.
+static bool file_path(const struct gvk_probe *probe, bool makes, char *out_path, size_t size) {
     char path[MAX_PATH_BYTES];
     char uuid[2 * VK_UUID_SIZE + 1];
     directory(path, sizeof(path));
-    if (path[0] == '\0') return false;
+    if (path[0] == '\0' || !gvk_disk_enter(path, makes)) return false;
     for (size_t i = 0; i < VK_UUID_SIZE; ++i)
         snprintf(uuid + 2 * i, 3, "%02x", probe->properties.pipelineCacheUUID[i]);
     const int n = snprintf(out_path, size, "%s/vulkan-%04x-%04x-%08x-%s.bin", path,
                            probe->properties.vendorID, probe->properties.deviceID,
                            probe->properties.driverVersion, uuid);
     return n > 0 && (size_t)n < size;
-}
-
-// The directories of the file's path that are missing.
-static void make_directories(const char *path) {
-    char part[MAX_PATH_BYTES + 128];
-    const char *end = path;
-    while ((end = strpbrk(end + 1, GVK_DISK_SEPARATORS))) {
-        snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
-        gvk_disk_make_dir(part);
-    }
 }
 
 // --- reading -------------------------------------------------------------------------------------
@@ -110,7 +100,7 @@ void *gvk_cache_file_read(const struct gvk_probe *probe, size_t *out_size) {
     char path[MAX_PATH_BYTES + 128];
     *out_size = 0;
     // A file that another user owns isn't passed to the driver.
-    FILE *file = file_path(probe, path, sizeof(path)) ? gvk_disk_open_own(path) : NULL;
+    FILE *file = file_path(probe, false, path, sizeof(path)) ? gvk_disk_open_own(path) : NULL;
     if (!file) return NULL;
     void *data = read_file(file, probe, out_size);
     fclose(file);
@@ -127,8 +117,7 @@ void gvk_cache_file_write(const struct gvk_probe *probe, const void *data, size_
     char temporary[MAX_PATH_BYTES + 160];
     struct header header = {.size = size, .hash = hash_bytes(data, size)};
     memcpy(header.magic, magic, sizeof(magic));
-    if (size > MOST_BYTES || !file_path(probe, path, sizeof(path))) return;
-    make_directories(path);
+    if (size > MOST_BYTES || !file_path(probe, true, path, sizeof(path))) return;
     FILE *file = gvk_disk_create_beside(path, temporary, sizeof(temporary));
     if (!file) {
         GGML_LOG_DEBUG("vulkan: can't write %s: %s\n", temporary, strerror(errno));
