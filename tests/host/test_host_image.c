@@ -3,10 +3,8 @@
 // was checked, and leaves the process as it was. The findings' numbers are those of a security
 // review. What could crash is loaded in children.
 #define _GNU_SOURCE
-#include <elf.h>
 #include <fcntl.h>
 #include <fenv.h>
-#include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -28,6 +26,7 @@
 #include "base/fault.h"
 #include "base/status.h"
 #include "ggml-backend-impl.h"
+#include "support/elf_craft.h"
 #include "support/fault_sweep.h"
 #include "support/plugin_dir.h"
 
@@ -61,23 +60,6 @@ static void expect(const char *file_name, enum ggml_host_status status, const ch
 
 // --- F6: damaged files
 
-struct bytes {
-    unsigned char *data;
-    size_t size;
-};
-
-static struct bytes read_whole(const char *path) {
-    struct bytes bytes = {NULL, 0};
-    struct stat info;
-    const int fd = open(path, O_RDONLY);
-    assert_true(fd >= 0 && fstat(fd, &info) == 0);
-    bytes.size = (size_t)info.st_size;
-    bytes.data = malloc(bytes.size);
-    assert_int_equal(read(fd, bytes.data, bytes.size), bytes.size);
-    close(fd);
-    return bytes;
-}
-
 static const char *write_whole(const struct bytes *bytes) {
     const char *path = plugin_dir_path(&dir, "ggml-crafted.so");
     unlink(path);
@@ -107,29 +89,6 @@ static int load_in_child(const struct bytes *bytes) {
     return WIFEXITED(status) && WEXITSTATUS(status) < 100 ? WEXITSTATUS(status) : -1;
 }
 
-static ElfW(Phdr) * segments_of(const struct bytes *bytes, size_t *out_count) {
-    ElfW(Ehdr) *header = (ElfW(Ehdr) *)(void *)bytes->data;
-    *out_count = header->e_phnum;
-    return (ElfW(Phdr) *)(void *)(bytes->data + header->e_phoff);
-}
-
-// Number `n` of this type.
-static ElfW(Phdr) * segment_of(const struct bytes *bytes, uint32_t type, size_t n) {
-    size_t count;
-    ElfW(Phdr) *segments = segments_of(bytes, &count);
-    for (size_t i = 0; i < count; ++i)
-        if (segments[i].p_type == type && n-- == 0) return &segments[i];
-    return NULL;
-}
-
-static ElfW(Dyn) * entry_of(const struct bytes *bytes, int64_t tag) {
-    const ElfW(Phdr) *dynamic = segment_of(bytes, PT_DYNAMIC, 0);
-    ElfW(Dyn) *entry = (ElfW(Dyn) *)(void *)(bytes->data + dynamic->p_offset);
-    while (entry->d_tag != DT_NULL && entry->d_tag != tag)
-        ++entry;
-    return entry->d_tag == tag ? entry : NULL;
-}
-
 // There are two at least: code and data.
 #define LOAD(n) segment_of(bytes, PT_LOAD, n)
 #define CRAFT(name, statement)                                                                     \
@@ -144,7 +103,7 @@ CRAFT(out_of_order, ElfW(Phdr) first = *LOAD(0); *LOAD(0) = *LOAD(1); *LOAD(1) =
 CRAFT(dynamic_elsewhere, segment_of(bytes, PT_DYNAMIC, 0)->p_vaddr += (size_t)1 << 40)
 CRAFT(no_dynamic, segment_of(bytes, PT_DYNAMIC, 0)->p_type = PT_NULL)
 CRAFT(relro_is_huge, segment_of(bytes, PT_GNU_RELRO, 0)->p_memsz = (size_t)1 << 40)
-CRAFT(no_headers, ((ElfW(Ehdr) *)(void *)bytes->data)->e_phnum = 0)
+CRAFT(no_headers, header_of(bytes)->e_phnum = 0)
 CRAFT(not_readable, LOAD(0)->p_flags = 0)
 CRAFT(strings_elsewhere, entry_of(bytes, DT_STRTAB)->d_un.d_ptr += (size_t)1 << 40)
 CRAFT(symbols_elsewhere, entry_of(bytes, DT_SYMTAB)->d_un.d_ptr += (size_t)1 << 40)
@@ -249,14 +208,8 @@ static void test_f6_flipped_bits_of_program_headers_crash_nothing(void **state) 
 static void test_f25_a_second_note_is_refused(void **state) {
     (void)state;
     struct bytes bytes = read_whole(FIXTURES "/ggml-marker.so");
-    ElfW(Ehdr) *header = (ElfW(Ehdr) *)(void *)bytes.data;
-    ElfW(Shdr) *sections = (ElfW(Shdr) *)(void *)(bytes.data + header->e_shoff);
-    const char *names = (const char *)bytes.data + sections[header->e_shstrndx].sh_offset;
-    ElfW(Shdr) *note = NULL, *comment = NULL;
-    for (size_t i = 0; i < header->e_shnum; ++i) {
-        if (strcmp(names + sections[i].sh_name, GGML_PLUGIN_SECTION_ELF) == 0) note = &sections[i];
-        if (strcmp(names + sections[i].sh_name, ".comment") == 0) comment = &sections[i];
-    }
+    ElfW(Shdr) *note = section_of(&bytes, GGML_PLUGIN_SECTION_ELF);
+    ElfW(Shdr) *comment = section_of(&bytes, ".comment");
     assert_true(note && comment);
     assert_int_equal(load_in_child(&bytes), GGML_HOST_OK);
     comment->sh_name = note->sh_name;
