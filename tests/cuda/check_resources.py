@@ -13,7 +13,7 @@ import sys
 # threads with 128 each, three of 128 threads with 168. Encoders have a block's elements in local memory; those of 256
 # elements take all the registers that a block of 256 threads can have.
 BUDGETS = [("kernel_encode_large", 255, 128, 2048), ("kernel_set_rows_large", 255, 128, 2048), ("kernel_add_encoded_large", 255, 128, 2048),
-           ("kernel_tile_", 168, 0, 0), ("kernel_few_", 128, 0, 0), ("kernel_attention_", 168, 0, 0), ("kernel_encode", 128, 128, 2048), ("kernel_set_rows_", 128, 128, 2048),
+           ("kernel_tile_", 168, 0, 0), ("kernel_wide_", 168, 0, 0), ("kernel_few_", 128, 0, 0), ("kernel_attention_", 168, 0, 0), ("kernel_encode", 128, 128, 2048), ("kernel_set_rows_", 128, 128, 2048),
            ("kernel_add_encoded", 128, 128, 2048), ("kernel_", 128, 128, 64)]
 
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(sm_\w+)'")

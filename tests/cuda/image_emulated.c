@@ -3,8 +3,8 @@
 // old one.
 #include "device/image.h"
 
-static const struct cuda_image images[] = {{".version 9.0 // emulated", 75, true},
-                                           {".version 6.3 // emulated", 60, false}};
+static const struct cuda_image images[] = {{".version 9.0 // emulated", 75, true, true},
+                                           {".version 6.3 // emulated", 60, false, false}};
 
 int cuda_n_images(void) {
     return 2;

@@ -46,15 +46,18 @@ static inline void run_work(const struct simt_work *work) {
     const struct simt_launch launch = {simt_kernel_names[work->kernel],
                                        {work->grid[0], work->grid[1], work->grid[2]},
                                        work->threads,
-                                       &work->args};
+                                       &work->args,
+                                       work->shared};
     if (!simt_run(&launch, message, sizeof(message))) fail_msg("%s", message);
 }
 
-// The kernel whose name begins so has to be the one that is chosen. Returns how many launches.
-static inline int run_node(const struct ggml_tensor *node, const char *kernel) {
+// On a device with some of enum simt_feature; the kernel whose name begins so has to be the one
+// that is chosen. Returns how many launches.
+static inline int run_node_with(const struct ggml_tensor *node, const char *kernel,
+                                unsigned features) {
     struct simt_work work, second;
     int n = 1;
-    assert_true(simt_kernel_prepare_for(&work, node, SIMT_TENSOR_CORES));
+    assert_true(simt_kernel_prepare_for(&work, node, features));
     if (strncmp(simt_kernel_names[work.kernel], kernel, strlen(kernel)) != 0)
         fail_msg("%s is chosen, not %s", simt_kernel_names[work.kernel], kernel);
     struct ggml_tensor scratch = {0};
@@ -70,6 +73,10 @@ static inline int run_node(const struct ggml_tensor *node, const char *kernel) {
     }
     if (work.scratch > 0) free_tensor(&scratch);
     return n;
+}
+
+static inline int run_node(const struct ggml_tensor *node, const char *kernel) {
+    return run_node_with(node, kernel, SIMT_TENSOR_CORES);
 }
 
 #endif

@@ -46,8 +46,15 @@ static struct ggml_tensor *attention(struct ggml_context *ctx, struct ggml_tenso
     return ggml_add(ctx, results[0], results[1]);
 }
 
-// What graphs are of: layers, three small nodes, attention.
-static enum { LAYERED, SMALL, ATTENTIVE } shape;
+// A product that a warpgroup's kernel computes with more than a MiB of scratch memory.
+static struct ggml_tensor *wide_product(struct ggml_context *ctx) {
+    enum { DEPTH = 4608, ROWS = 16, COLUMNS = 65 };
+    return ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_F16, DEPTH, ROWS),
+                        matrix(ctx, DEPTH, COLUMNS));
+}
+
+// What graphs are of: layers, three small nodes, attention, a product.
+static enum { LAYERED, SMALL, ATTENTIVE, WIDE } shape;
 
 struct work {
     struct ggml_context *ctx;
@@ -64,6 +71,7 @@ static void build(struct work *w, ggml_backend_buffer_type_t buft, uint32_t seed
     for (int l = 0; l < LAYERS && shape == LAYERED; ++l)
         x = layer(w->ctx, x);
     if (shape == ATTENTIVE) x = attention(w->ctx, x);
+    if (shape == WIDE) x = wide_product(w->ctx);
     if (shape == SMALL) x = ggml_sqr(w->ctx, ggml_neg(w->ctx, ggml_sqr(w->ctx, x)));
     w->out = x;
     w->graph = ggml_new_graph(w->ctx);
@@ -335,12 +343,43 @@ static void test_faults(void **state) {
     shape = LAYERED;
 }
 
+// Without that memory the product is computed by another kernel.
+static void test_tight_memory(void **state) {
+    static float expected[MOST];
+    int n_found = 0;
+    (void)state;
+    shape = WIDE;
+    reference(7, expected);
+    for (long n = 0;; ++n) {
+        struct work w;
+        open_stream();
+        build(&w, ggml_backend_dev_buffer_type(device), 7);
+        ggml_backend_buffer_clear(w.out->buffer, 0xff);
+        driver.fail_after(n, 2);
+        const enum ggml_status status = ggml_backend_graph_compute(stream, w.graph);
+        const bool failed = driver.failed() != NULL;
+        const bool was_memory = failed && strcmp(driver.failed(), "cuMemAlloc_v2") == 0;
+        driver.fail_after(-1, 0);
+        if (was_memory || !failed) {
+            assert_int_equal(status, GGML_STATUS_SUCCESS);
+            assert_true(cuda_worst(w.out, expected) < 0.05);
+        }
+        n_found += was_memory;
+        release(&w);
+        close_stream();
+        if (!failed) break;
+    }
+    shape = LAYERED;
+    assert_int_equal(n_found, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orders),           cmocka_unit_test(test_scratch),
         cmocka_unit_test(test_missing_edges),    cmocka_unit_test(test_found_again),
         cmocka_unit_test(test_changed_in_place), cmocka_unit_test(test_one_by_one),
         cmocka_unit_test(test_fewer_launches),   cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_tight_memory),
     };
     ggml_backend_load_all();
     cuda_find_driver();

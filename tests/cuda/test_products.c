@@ -12,7 +12,7 @@
 
 #include "tensor_run.h"
 
-enum { M = 33, K = 96 };
+enum { M = 33, K = 96, HOPPER = SIMT_TENSOR_CORES | SIMT_WARPGROUPS };
 
 struct operands {
     struct ggml_tensor a, b, y;
@@ -51,12 +51,12 @@ static void free_operands(const struct operands *o) {
 
 // Columns of sizes that F16 does not have, each with its own; all activations are exact in it after
 // a power of two, and so are the sums in F32.
-static void check_sizes(enum ggml_type type, int64_t n, const char *kernel) {
+static void check_sizes(enum ggml_type type, int64_t n, const char *kernel, unsigned features) {
     const float factors[4] = {1.0f, ldexpf(1.0f, 70), ldexpf(1.0f, -60), 0.0f};
     struct operands o = new_operands(type, n, factors);
     o.y.src[0] = &o.a;
     o.y.src[1] = &o.b;
-    run_node(&o.y, kernel);
+    run_node_with(&o.y, kernel, features);
     for (int64_t j = 0; j < n; ++j) {
         for (int64_t m = 0; m < M; ++m) {
             double sum = 0.0;
@@ -74,11 +74,70 @@ static void check_sizes(enum ggml_type type, int64_t n, const char *kernel) {
 
 static void test_sizes(void **state) {
     (void)state;
-    check_sizes(GGML_TYPE_F16, 1, "kernel_few_");
-    check_sizes(GGML_TYPE_F16, 7, "kernel_few_");
-    check_sizes(GGML_TYPE_BF16, 7, "kernel_few_");
-    check_sizes(GGML_TYPE_F16, 70, "kernel_tile_");
-    check_sizes(GGML_TYPE_BF16, 70, "kernel_tile_");
+    check_sizes(GGML_TYPE_F16, 1, "kernel_few_", SIMT_TENSOR_CORES);
+    check_sizes(GGML_TYPE_F16, 7, "kernel_few_", SIMT_TENSOR_CORES);
+    check_sizes(GGML_TYPE_BF16, 7, "kernel_few_", SIMT_TENSOR_CORES);
+    check_sizes(GGML_TYPE_F16, 70, "kernel_tile_", SIMT_TENSOR_CORES);
+    check_sizes(GGML_TYPE_BF16, 70, "kernel_tile_", SIMT_TENSOR_CORES);
+    check_sizes(GGML_TYPE_F16, 70, "kernel_wide_columns", HOPPER);
+    check_sizes(GGML_TYPE_BF16, 130, "kernel_wide_columns", HOPPER);
+}
+
+// Any bytes but for the halves that are scales.
+static void fill_blocks(struct ggml_tensor *t) {
+    const size_t size = ggml_type_size(t->type), n = ggml_nbytes(t) / size;
+    uint8_t *bytes = t->data;
+    uint32_t seed = 3;
+    for (size_t i = 0; i < n * size; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        bytes[i] = (uint8_t)(seed >> 24);
+    }
+    for (size_t i = 0; i < n; ++i) {
+        const uint16_t scale = ggml_fp32_to_fp16(0.01f + 0.001f * (float)(i % 7));
+        memcpy(bytes + i * size + (t->type == GGML_TYPE_Q6_K ? 208 : 0), &scale, sizeof(scale));
+        if (t->type == GGML_TYPE_Q4_K) memcpy(bytes + i * size + 2, &scale, sizeof(scale));
+    }
+}
+
+// The same sums in the same order as of mma.sync, bit by bit, also of rows that begin anywhere in a
+// sector, and in tiles of both widths; planes share weights.
+static void check_alike(enum ggml_type type, int64_t k, int64_t m, int64_t n, int64_t planes,
+                        const char *second) {
+    struct ggml_tensor a = new_tensor(type, k, m), b = new_tensor_3d(GGML_TYPE_F32, k, n, planes),
+                       x = new_tensor_3d(GGML_TYPE_F32, m, n, planes),
+                       y = new_tensor_3d(GGML_TYPE_F32, m, n, planes);
+    struct simt_work first, finish;
+    fill_blocks(&a);
+    for (int64_t i = 0; i < k * n * planes; ++i)
+        ((float *)b.data)[i] = activation_of(i / k, i % k);
+    x.op = y.op = GGML_OP_MUL_MAT;
+    x.src[0] = y.src[0] = &a;
+    x.src[1] = y.src[1] = &b;
+    assert_true(simt_kernel_prepare_for(&first, &y, HOPPER));
+    assert_true(simt_kernel_finish(&finish, &first));
+    assert_string_equal(simt_kernel_names[finish.kernel], second);
+    assert_int_equal(finish.shared, simt_kernel_shared(finish.kernel, HOPPER));
+    run_node(&x, "kernel_tile_");
+    assert_int_equal(run_node_with(&y, "kernel_wide_columns", HOPPER), 2);
+    if (memcmp(x.data, y.data, ggml_nbytes(&y)) != 0) fail_msg("%s: other sums", second);
+    free_tensor(&a);
+    free_tensor(&b);
+    free_tensor(&x);
+    free_tensor(&y);
+}
+
+static void test_warpgroups(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+        simt_set_seed(seed);
+        check_alike(GGML_TYPE_Q4_0, 1120, 130, 70, 1, "kernel_wide_128_Q4_0");
+    }
+    simt_set_seed(0);
+    check_alike(GGML_TYPE_Q8_0, 1120, 130, 130, 1, "kernel_wide_128_Q8_0");
+    check_alike(GGML_TYPE_Q4_0, 96, 40, 70, 3, "kernel_wide_128_Q4_0");
+    check_alike(GGML_TYPE_Q4_K, 1024, 130, 70, 1, "kernel_wide_128_Q4_K");
+    check_alike(GGML_TYPE_Q6_K, 1024, 130, 70, 1, "kernel_wide_128_Q6_K");
+    check_alike(GGML_TYPE_Q4_0, 64, 128 * 64, 257, 1, "kernel_wide_256_Q4_0");
 }
 
 // Infinities and NaN stay in their column.
@@ -122,6 +181,13 @@ static void test_choice(void **state) {
     run_node(&o.y, "kernel_mul_mat");
     o.b.data = (char *)o.b.data - 4;
     free_operands(&o);
+    o = new_operands(GGML_TYPE_F16, 65, factors); // more columns than a tile of mma.sync has
+    o.y.src[0] = &o.a;
+    o.y.src[1] = &o.b;
+    run_node_with(&o.y, "kernel_wide_columns", HOPPER);
+    o.b.ne[1] = o.y.ne[1] = 64;
+    run_node_with(&o.y, "kernel_tile_F16", HOPPER);
+    free_operands(&o);
 }
 
 // Rounded activations are for the plain kernel.
@@ -155,7 +221,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),       cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_choice),      cmocka_unit_test(test_rounded_activations),
-        cmocka_unit_test(test_uncountable),
+        cmocka_unit_test(test_uncountable), cmocka_unit_test(test_warpgroups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

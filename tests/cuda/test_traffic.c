@@ -11,6 +11,7 @@
 // clang-format on
 #include <stdio.h>
 
+#include "kernels/wide.h"
 #include "tensor_run.h"
 
 enum { M = 32, K = 4096 };
@@ -18,7 +19,9 @@ enum { M = 32, K = 4096 };
 static struct simt_traffic count(const struct ggml_tensor *node, const char *kernel) {
     struct simt_traffic traffic;
     simt_traffic_start();
-    run_node(node, kernel);
+    run_node_with(node, kernel,
+                  strncmp(kernel, "kernel_wide_", 12) == 0 ? SIMT_TENSOR_CORES | SIMT_WARPGROUPS
+                                                           : SIMT_TENSOR_CORES);
     simt_traffic_stop(&traffic);
     return traffic;
 }
@@ -65,6 +68,15 @@ static void test_many_columns(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i += 4)
         check_product(types[i], 64, "kernel_tile_");
+}
+
+// Both launches.
+static void test_warpgroups(void **state) {
+    (void)state;
+#define TYPE_NUMBER(name, elements, bytes) GGML_TYPE_##name,
+    static const enum ggml_type wide[] = {WIDE_TYPES(TYPE_NUMBER)};
+    for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); ++i)
+        check_product(wide[i], 128, "kernel_wide_columns");
 }
 
 // K or V of two heads, which take turns as in a cache, so that rows of a head begin alike in their
@@ -215,9 +227,9 @@ static void test_counts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_columns), cmocka_unit_test(test_many_columns),
-        cmocka_unit_test(test_attention),   cmocka_unit_test(test_states),
-        cmocka_unit_test(test_convolution), cmocka_unit_test(test_sort),
-        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_warpgroups),  cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_states),      cmocka_unit_test(test_convolution),
+        cmocka_unit_test(test_sort),        cmocka_unit_test(test_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

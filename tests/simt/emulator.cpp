@@ -14,7 +14,7 @@
 
 #include "emulator_state.h"
 #include "gpu_matrix.h"
-#include "gpu_tensor.h"
+#include "gpu_warpgroup.h"
 
 // With libtsan, which is told of fibers, this file itself is not instrumented.
 #if defined(SIMT_TSAN)
@@ -107,7 +107,7 @@ static void wake(simt_block *b, unsigned i) {
 }
 
 static simt_thread *pick(simt_block *b) {
-    if (b->n_ready == 0) return nullptr;
+    if (b->n_ready == 0 && !simt_advance(b)) return nullptr;
     unsigned *first = &b->ready[b->first_ready];
     if (seed) {
         unsigned *other =
@@ -137,6 +137,19 @@ static void wait_for_others(simt_block *b) {
         simt_fail("deadlock: %u of %u threads wait, thread %u of block %u among them", b->n_alive,
                   b->n, simt_me.tid, b->index);
     if (next != b->current) go(b, next);
+}
+
+void simt_wait(simt_block *b) {
+    wait_for_others(b);
+}
+void simt_wake(simt_block *b, unsigned thread) {
+    wake(b, thread);
+}
+uint64_t simt_random(simt_block *b) {
+    return next_random(b);
+}
+bool simt_is_random(void) {
+    return seed != 0;
 }
 
 // A fiber that has ended begins again here with the next block.
@@ -190,6 +203,8 @@ static void init_block(simt_block *b, const simt_launch *l, unsigned index) {
     memset(b->at_exchange, 0, sizeof(b->at_exchange));
     b->phase = 0;
     b->shared_used = b->shared_bytes = 0;
+    b->large = l->shared;
+    simt_begin_async(b);
     b->current = nullptr;
     b->message[0] = '\0';
     b->random = seed * 0x9e3779b97f4a7c15ull + index + 1;
@@ -199,7 +214,8 @@ static void init_block(simt_block *b, const simt_launch *l, unsigned index) {
         t->index = i;
         t->done = false;
         t->warp_phase = 0;
-        t->n_copies = t->group = 0;
+        t->n_copies = t->group = t->n_products = t->product_group = 0;
+        t->waits_at = nullptr;
         t->self = {i,
                    b->n,
                    index % l->grid[0],
@@ -218,6 +234,7 @@ static void run_block(simt_block *b, const simt_launch *l, unsigned index) {
     go(b, pick(b));
     TSAN(__tsan_acquire(b);)
     b->current = nullptr;
+    simt_end_async(b);
     if (simt_checks_end_block) simt_checks_end_block();
     simt_here = nullptr;
 }
@@ -261,9 +278,9 @@ unsigned simt_max_threads(const char *name) {
 bool simt_run(const simt_launch *l, char *message, size_t message_size) {
     const simt_kernel *k = find(l->kernel);
     const uint64_t n = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-    if (!k || l->threads == 0 || l->threads > k->max_threads) {
+    if (!k || l->threads == 0 || l->threads > k->max_threads || l->shared > SIMT_LARGE_BYTES) {
         snprintf(message, message_size, "%s: %s", l->kernel,
-                 k ? "too many threads in a block" : "no such kernel");
+                 k ? "too many threads in a block, or too much shared memory" : "no such kernel");
         return false;
     }
     simt_block *b = block_of_this_thread();
@@ -295,6 +312,8 @@ void *simt_shared(const void *key, size_t bytes) {
         TSAN(__tsan_acquire(&b->objects[i]);)
         return b->shared + b->objects[i].offset;
     }
+    if (b->shared_used < SIMT_LARGE_AT + b->large && b->large > 0)
+        b->shared_used = SIMT_LARGE_AT + b->large;
     const size_t offset = (b->shared_used + SIMT_GAP + 15) / 16 * 16;
     // The gaps are the emulator's, and don't count.
     if (b->n_objects == SIMT_MAX_SHARED || b->shared_bytes + bytes > shared_limit)
@@ -305,6 +324,22 @@ void *simt_shared(const void *key, size_t bytes) {
     memset(b->shared + offset, 0xff, bytes); // not a number
     TSAN(__tsan_release(&b->objects[b->n_objects - 1]);)
     return b->shared + offset;
+}
+
+void *simt_shared_large(size_t bytes) {
+    simt_block *b = simt_here;
+    static const char key = 0;
+    for (unsigned i = 0; i < b->n_objects; ++i) {
+        if (b->objects[i].key != &key) continue;
+        TSAN(__tsan_acquire(&b->objects[i]);)
+        return b->shared + b->objects[i].offset;
+    }
+    if (bytes > b->large || b->n_objects == SIMT_MAX_SHARED)
+        simt_fail("%zu bytes of shared memory, of which the launch has %zu", bytes, b->large);
+    b->objects[b->n_objects++] = {&key, SIMT_LARGE_AT, b->large};
+    memset(b->shared + SIMT_LARGE_AT, 0xff, b->large); // not a number
+    TSAN(__tsan_release(&b->objects[b->n_objects - 1]);)
+    return b->shared + SIMT_LARGE_AT;
 }
 
 void simt_barrier(void) {
@@ -424,6 +459,7 @@ static void exchange(simt_exchange kind) {
                 simt_fail("lanes of warp %u at different exchanges", warp);
         }
         do_exchange(b, lanes, me);
+        if (orders) simt_join_clocks(b, first);
         for (unsigned i = 0; i < n; ++i) {
             lanes[i].warp_phase += orders;
             if (&lanes[i] != me) wake(b, lanes[i].index);

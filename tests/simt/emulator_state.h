@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <vector>
+
 #define GPU_EMULATED 1
 #include "gpu.h"
 #include "simt.h"
@@ -18,7 +20,12 @@ enum {
     SIMT_MAX_SHARED = 16,          // objects
     SIMT_MAX_COPIES = 256,         // of a thread at a time
     SIMT_GAP = 64,                 // unused bytes between objects in shared memory
-    SIMT_SHARED_ARENA = SIMT_SHARED_BYTES + SIMT_MAX_SHARED * (SIMT_GAP + 16) + SIMT_GAP,
+    SIMT_LARGE_BYTES = 227 * 1024, // what a launch may ask for, of sm_90
+    SIMT_LARGE_AT = 1024,          // where that begins: at a multiple of it
+    SIMT_SHARED_ARENA = SIMT_LARGE_AT + SIMT_LARGE_BYTES + SIMT_SHARED_BYTES +
+                        SIMT_MAX_SHARED * (SIMT_GAP + 16) + SIMT_GAP,
+    SIMT_WARPGROUP = 128,
+    SIMT_MAX_PRODUCTS = 16, // of a warpgroup at a time
 };
 
 // What a warp does together.
@@ -41,6 +48,34 @@ struct simt_copy {
     unsigned group;
 };
 
+// A product of a warpgroup that is under way.
+struct simt_product {
+    float *d;
+    uint32_t n, a[4];
+    uint64_t operand;
+    bool is_bf16;
+    unsigned group;
+};
+
+// A barrier in shared memory. What is done before an arrival is seen by who waits for the phase: it
+// takes over the clocks of all threads that these knew of.
+struct simt_barrier_state {
+    const void *at;
+    uint32_t expected, pending, phase;
+    int64_t bytes;
+    std::vector<uint32_t> arrived, ended;
+};
+
+// An arrival, or bytes, that come with copies which are done as late as they may be.
+struct simt_delivery {
+    const void *barrier;
+    char *to; // NULL: the copies of the thread up to the group
+    const char *from;
+    uint32_t bytes;
+    unsigned thread, group;
+    std::vector<uint32_t> clocks; // of an arrival
+};
+
 struct simt_thread {
     void *stack_pointer;
     char *stack;
@@ -59,6 +94,10 @@ struct simt_thread {
     const uint32_t *b;
     simt_copy copies[SIMT_MAX_COPIES];
     unsigned n_copies, group; // group: the one that is open
+    simt_product products[SIMT_MAX_PRODUCTS];
+    unsigned n_products, product_group;
+    const void *waits_at; // a barrier in shared memory
+    uint32_t parity;
     uint32_t warp_phase; // exchanges so far: accesses of one warp between two of them are unordered
 };
 
@@ -79,6 +118,14 @@ struct simt_block {
     unsigned at_barrier, waiting[SIMT_MAX_THREADS];
     unsigned at_exchange[SIMT_MAX_THREADS / SIMT_WARP];
     uint32_t phase; // barriers so far
+    std::vector<simt_barrier_state> barriers;
+    std::vector<simt_delivery> deliveries;
+    // Where there are such barriers: what thread i knows of thread k is at n i + k; accesses of k
+    // with a clock up to that come before what i does now.
+    std::vector<uint32_t> clocks;
+    unsigned n_at_barriers, at_products[SIMT_MAX_THREADS / SIMT_WARPGROUP];
+    float right[16][256], sums[256]; // of the product of a warpgroup that is computed
+    size_t large;                    // bytes of shared memory that the launch asks for
     uint64_t random;
     char *shared;
     simt_object objects[SIMT_MAX_SHARED];
@@ -94,6 +141,19 @@ struct simt_block {
 extern thread_local simt_block *simt_here __attribute__((tls_model("initial-exec")));
 // Ends the block with a message. Does not return when a thread of the block runs.
 void simt_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// For files of the emulator: the current thread lets others run until one of them wakes it.
+void simt_wait(simt_block *b);
+void simt_wake(simt_block *b, unsigned thread);
+uint64_t simt_random(simt_block *b);
+bool simt_is_random(void);
+// Where all wait: wakes threads at barriers whose phase has ended, after deliveries if need be.
+// False: nothing goes on.
+bool simt_advance(simt_block *b);
+void simt_begin_async(simt_block *b);
+// Fails where copies are left.
+void simt_end_async(simt_block *b);
+// After an exchange that orders accesses: the lanes know what each of them knew.
+void simt_join_clocks(simt_block *b, unsigned first_lane);
 // Of the memory checks, where they are built in.
 void simt_checks_begin_block(void) __attribute__((weak));
 void simt_checks_end_block(void) __attribute__((weak));

@@ -39,18 +39,29 @@ API CUresult cuModuleGetFunction(CUfunction *out, CUmodule, const char *name) {
     return CUDA_SUCCESS;
 }
 
+// Bytes of shared memory that a launch may ask for, by function; without it none.
+static std::map<CUfunction, unsigned> &allowed = *new std::map<CUfunction, unsigned>();
+API CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value) {
+    ENTER
+    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 ||
+        value > 227 * 1024)
+        return CUDA_ERROR_INVALID_VALUE;
+    allowed[function] = (unsigned)value;
+    return CUDA_SUCCESS;
+}
+
 // --- launches ------------------------------------------------------------------------------------
 
 struct launch {
     const char *name;
-    unsigned grid[3], threads;
+    unsigned grid[3], threads, shared;
     std::vector<char> args;
 };
 
 static bool is_launch(const CUDA_KERNEL_NODE_PARAMS *p) {
     return p->gridDimX != 0 && p->gridDimY != 0 && p->gridDimZ != 0 && p->gridDimX <= 0x7fffffffu &&
            p->gridDimY <= 65535 && p->gridDimZ <= 65535 && p->blockDimY == 1 && p->blockDimZ == 1 &&
-           p->sharedMemBytes == 0 && p->blockDimX != 0 &&
+           p->blockDimX != 0 && (p->sharedMemBytes == 0 || p->sharedMemBytes <= allowed[p->func]) &&
            p->blockDimX <= simt_max_threads((const char *)p->func);
 }
 static launch launch_of(const CUDA_KERNEL_NODE_PARAMS *p) {
@@ -59,6 +70,7 @@ static launch launch_of(const CUDA_KERNEL_NODE_PARAMS *p) {
     return {name,
             {p->gridDimX, p->gridDimY, p->gridDimZ},
             p->blockDimX,
+            p->sharedMemBytes,
             std::vector<char>(args, args + simt_args_size(name))};
 }
 
@@ -80,7 +92,7 @@ static void run(const launch &l, int device) {
     if (fake.lost || skip) return;
     void *args = aligned_alloc(64, (l.args.size() + 63) / 64 * 64);
     memcpy(args, l.args.data(), l.args.size());
-    const simt_launch s = {l.name, {l.grid[0], l.grid[1], l.grid[2]}, l.threads, args};
+    const simt_launch s = {l.name, {l.grid[0], l.grid[1], l.grid[2]}, l.threads, args, l.shared};
     char text[300];
     show_memory(device, false);
     if (!simt_run(&s, text, sizeof(text))) {

@@ -6,9 +6,12 @@
 
 #define GPU_HAS_TENSOR_CORES 1
 #define GPU_UNROLL
+#define GPU_SHARED_LARGE(type, name, n)                                                            \
+    type *const name = (type *)simt_shared_large(sizeof(type) * (n))
 #define GPU_KERNEL_FOR(name, threads, blocks, args_type, p) GPU_KERNEL(name, threads, args_type, p)
 
 extern "C" {
+void *simt_shared_large(size_t bytes);
 void simt_mma(float *d, const u32 *a, const u32 *b, bool is_bf16);
 void simt_load_matrices(u32 *r, const void *row, bool turned);
 void simt_copy_16(void *to, const void *from, u32 n);

@@ -9,13 +9,15 @@
 #include "emulator_state.h"
 #include "traffic.h"
 
-// The last write and the last reads of each word of shared memory. Reads by several threads of one
-// phase count as one by a thread that nobody is.
+// The last write, and the reads since, of each word of shared memory. Reads by several lanes of a
+// warp count as one by all of it, with the latest of their clocks; those by several warps in one
+// phase as one by a thread that nobody is.
 struct word_use {
-    uint16_t thread; // number + 1
+    uint16_t thread; // number + 1, or WARP + number of the warp, or MANY
     uint32_t phase, warp_phase;
+    uint32_t clock; // of the thread
 };
-enum { MANY = 0xffff };
+enum { WARP = 0x8000, MANY = 0xffff };
 struct shared_uses {
     word_use written[SIMT_SHARED_ARENA / 4], read[SIMT_SHARED_ARENA / 4];
     size_t n; // words up to the highest that was used
@@ -31,18 +33,33 @@ void simt_checks_begin_block(void) {
     uses->n = 0;
 }
 
+static unsigned warp_of(const word_use *use) {
+    return use->thread >= WARP ? use->thread - (unsigned)WARP : (use->thread - 1u) / SIMT_WARP;
+}
+
+// Whether barriers in shared memory order what `use` says before what this thread does now.
+static bool is_known(const word_use *use, const simt_block *b, const simt_thread *me) {
+    if (b->clocks.empty() || use->thread == MANY) return false;
+    const uint32_t *known = &b->clocks[(size_t)me->index * b->n];
+    if (use->thread < WARP) return known[use->thread - 1u] >= use->clock;
+    bool all = true;
+    for (unsigned i = 0; i < SIMT_WARP; ++i)
+        all &= known[warp_of(use) * SIMT_WARP + i] >= use->clock;
+    return all;
+}
+
 // Whether nothing orders what `use` says before what this thread does now.
 static bool races(const word_use *use, const simt_block *b, const simt_thread *me) {
     if (use->thread == 0 || use->thread == me->index + 1 || use->phase != b->phase) return false;
-    const bool same_warp =
-        use->thread != MANY && (use->thread - 1u) / SIMT_WARP == me->index / SIMT_WARP;
-    return !(same_warp && use->warp_phase != me->warp_phase);
+    const bool same_warp = use->thread != MANY && warp_of(use) == me->index / SIMT_WARP;
+    return !(same_warp && use->warp_phase != me->warp_phase) && !is_known(use, b, me);
 }
 
 static void check_race(simt_block *b, const simt_thread *me, size_t word, bool write) {
     if (word >= uses->n) uses->n = word + 1;
     word_use *written = &uses->written[word], *read = &uses->read[word];
-    const word_use now = {(uint16_t)(me->index + 1), b->phase, me->warp_phase};
+    const word_use now = {(uint16_t)(me->index + 1), b->phase, me->warp_phase,
+                          b->clocks.empty() ? 0 : b->clocks[(size_t)me->index * b->n + me->index]};
     if (races(written, b, me) || (write && races(read, b, me)))
         simt_fail("a race: thread %u of block %u %s shared memory that thread %d %s, without a "
                   "barrier between",
@@ -51,8 +68,12 @@ static void check_race(simt_block *b, const simt_thread *me, size_t word, bool w
                   races(written, b, me) ? "wrote" : "reads");
     if (write) {
         *written = now;
+        read->thread = 0; // what comes after this comes after those
     } else if (read->thread == 0 || read->phase != b->phase || read->thread == now.thread) {
         *read = now;
+    } else if (read->thread != MANY && warp_of(read) == me->index / SIMT_WARP) {
+        const uint32_t clock = read->clock > now.clock ? read->clock : now.clock;
+        *read = {(uint16_t)(WARP + me->index / SIMT_WARP), b->phase, me->warp_phase, clock};
     } else {
         read->thread = MANY;
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Each wrapper of plugins/cuda/kernels/gpu_tensor.h by itself, from memory to memory, so that the
-// host can compare it with its definition. The same source compiles for the emulator and for a GPU.
+// Each wrapper of plugins/cuda/kernels/gpu_tensor.h and gpu_warpgroup.h by itself, from memory to
+// memory, so that the host can compare it with its definition. The same source compiles for the
+// emulator and for a GPU.
+#include "gpu_warpgroup.h"
 #include "primitives.h"
-
-#include "gpu_tensor.h"
 
 // The two neighbours in k at x[row][k], rows of 16.
 GPU_FN u32 pair_of(const u16 *x, u32 row, u32 k) {
@@ -112,3 +112,90 @@ GPU_KERNEL(primitive_words, 32, primitive_args, p) {
         gpu_store_8(&out[6], two);
     }
 }
+
+// --- what warpgroups have ------------------------------------------------------------------------
+
+#if GPU_HAS_WARPGROUPS
+
+// out (64 rows of N) += x (64 rows of 64 halves) y, which lies as a tile does.
+template <int N, bool BF16>
+GPU_FN void wide_primitive(gpu_thread g, const primitive_args &p, u8 *tile, u64 *full) {
+    const u32 t = gpu_tid(g), row = t / 32 * 16 + t % 32 / 4, c = t % 4;
+    float *out = (float *)p.out, d[N / 2];
+    if (t == 0) {
+        gpu_barrier_init(full, 1);
+        gpu_barrier_publish();
+    }
+    gpu_sync(g);
+    if (t == 0) {
+        gpu_barrier_expect(full, N * 128);
+        gpu_bulk_copy(tile, (const void *)p.y, N * 128, full);
+    }
+    GPU_UNROLL
+    for (u32 i = 0; i < N / 2; ++i)
+        d[i] = out[(row + i / 2 % 2 * 8) * N + i / 4 * 8 + 2 * c + i % 2];
+    u32 a[4][4];
+    GPU_UNROLL
+    for (u32 i = 0; i < 16; ++i) {
+        const u32 k = i / 4 * 16 + i % 4 / 2 * 8 + 2 * c;
+        a[i / 4][i % 4] = *(const u32 *)((const u16 *)p.x + (row + i % 2 * 8) * 64 + k);
+    }
+    gpu_barrier_wait(full, 0);
+    const u64 operand = gpu_wgmma_operand(tile);
+    gpu_wgmma_begin();
+    GPU_UNROLL
+    for (u32 i = 0; i < 4; ++i)
+        gpu_wgmma<N, BF16>(d, a[i], operand + 2 * i);
+    gpu_wgmma_commit();
+    if (!p.n) gpu_wgmma_finish(d); // n: a defect
+    GPU_UNROLL
+    for (u32 i = 0; i < N / 2; ++i)
+        out[(row + i / 2 % 2 * 8) * N + i / 4 * 8 + 2 * c + i % 2] = d[i];
+    gpu_wgmma_finish(d);
+}
+
+#define WIDE_PRIMITIVE(name, n, is_bf16)                                                           \
+    GPU_KERNEL(primitive_wgmma_##name, 128, primitive_args, p) {                                   \
+        GPU_THREAD(g);                                                                             \
+        GPU_SHARED_LARGE(u8, tile, n * 128 + 8);                                                   \
+        wide_primitive<n, is_bf16>(g, p, tile, (u64 *)(tile + n * 128));                           \
+    }
+WIDE_PRIMITIVE(128_F16, 128, false)
+WIDE_PRIMITIVE(128_BF16, 128, true)
+WIDE_PRIMITIVE(256_F16, 256, false)
+WIDE_PRIMITIVE(256_BF16, 256, true)
+
+enum { NO_FULL = 1, NO_EMPTY = 2, NO_ARRIVAL = 4 }; // of n: defects
+
+// One warp copies pieces of 512 bytes into two buffers in turn, another adds up what its lanes find
+// in them: out has eight sums of each lane.
+GPU_KERNEL(primitive_pipeline, 64, primitive_args, p) {
+    GPU_THREAD(g);
+    GPU_SHARED(gpu_words4, buffers, 2 * 32);
+    GPU_SHARED(u64, barriers, 4);
+    const u32 lane = gpu_tid(g) % 32, pieces = 8;
+    u64 *full = barriers, *empty = barriers + 2;
+    if (gpu_tid(g) == 0) {
+        for (u32 i = 0; i < 2; ++i) {
+            gpu_barrier_init(&full[i], 32);
+            gpu_barrier_init(&empty[i], 1);
+        }
+        gpu_barrier_publish();
+    }
+    gpu_sync(g);
+    for (u32 i = 0; i < pieces; ++i) {
+        gpu_words4 *at = &buffers[i % 2 * 32];
+        if (gpu_tid(g) < 32) {
+            if (i >= 2 && !(p.n & NO_EMPTY)) gpu_barrier_wait(&empty[i % 2], (i / 2 + 1) & 1);
+            gpu_copy_16(&at[lane], (const gpu_words4 *)p.x + i * 32 + lane, 16);
+            gpu_copy_arrive(&full[i % 2]);
+        } else {
+            if (!(p.n & NO_FULL)) gpu_barrier_wait(&full[i % 2], i / 2 & 1);
+            const gpu_words4 w = gpu_load_16(&at[31 - lane]);
+            ((u32 *)p.out)[i * 32 + lane] = w.x + w.y + w.z + w.w;
+            gpu_sync_warp(g);
+            if (lane == 0 && !(p.n & NO_ARRIVAL)) gpu_barrier_arrive(&empty[i % 2]);
+        }
+    }
+}
+#endif

@@ -17,6 +17,7 @@ struct simt_launch {
     unsigned grid[3];
     unsigned threads; // of a block
     const void *args;
+    size_t shared; // bytes that a kernel's large array of shared memory has
 };
 
 // Bytes of the arguments of the kernel with this name; 0: there is none.

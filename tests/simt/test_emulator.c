@@ -22,7 +22,7 @@ static char message[300];
 
 static bool run(const char *kernel, unsigned threads) {
     const struct sum_args args = {(uintptr_t)x, (uintptr_t)y, N};
-    const struct simt_launch launch = {kernel, {ROWS, 1, 1}, threads, &args};
+    const struct simt_launch launch = {kernel, {ROWS, 1, 1}, threads, &args, 0};
     simt_memory_add(x, ROWS * N * sizeof(x[0]));
     simt_memory_add(y, ROWS * sizeof(y[0]));
     for (int i = 0; i < ROWS * N; ++i)

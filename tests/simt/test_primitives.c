@@ -19,7 +19,7 @@ enum { LANES = 32, WORDS = 1024 };
 static char message[300];
 
 static bool run(const char *kernel, const struct primitive_args *args) {
-    const struct simt_launch launch = {kernel, {1, 1, 1}, LANES, args};
+    const struct simt_launch launch = {kernel, {1, 1, 1}, LANES, args, 0};
     message[0] = '\0';
     return simt_run(&launch, message, sizeof(message));
 }

@@ -68,6 +68,7 @@ enum {
 };
 // Of a pair of devices: whether atomic operations reach the other's memory, as over NVLink.
 enum { CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED = 3 };
+enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
 enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2 };
 
 // Symbols with a suffix (_v2) are what cuda.h's macros make of the plain names: the plain symbols
@@ -119,6 +120,8 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2 };
     CU_FUNCTION(cuModuleUnload, cuModuleUnload, (CUmodule module))                                 \
     CU_FUNCTION(cuModuleGetFunction, cuModuleGetFunction,                                          \
                 (CUfunction * out_function, CUmodule module, const char *name))                    \
+    CU_FUNCTION(cuFuncSetAttribute, cuFuncSetAttribute,                                            \
+                (CUfunction function, int attribute, int value))                                   \
     CU_FUNCTION(cuLaunchKernel, cuLaunchKernel,                                                    \
                 (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,           \
                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,      \

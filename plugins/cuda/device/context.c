@@ -55,13 +55,15 @@ void cuda_context_leave(void) {
     cuda_api()->cuCtxPopCurrent(&ignored);
 }
 
-// Tensor cores of 8.0 and later are asked in one way.
+// Tensor cores of 8.0 and later are asked in one way, those of 9.0 also in one that no other
+// capability has.
 static enum ggml_host_status find_features(struct cuda_context *context,
                                            const struct cuda_image *image) {
     int major = 0;
     const CUresult result = cuda_api()->cuDeviceGetAttribute(
         &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, context->device);
     if (major >= 8 && image->has_tensor_cores) context->features |= SIMT_TENSOR_CORES;
+    if (major == 9 && image->has_warpgroups) context->features |= SIMT_WARPGROUPS;
     return cuda_context_check(context, result, "cuDeviceGetAttribute");
 }
 
@@ -86,6 +88,21 @@ static enum ggml_host_status load_module(struct cuda_context *context) {
         version / 1000, version % 1000 / 10, cuda_images_text(), cuda_error_name(result), result);
 }
 
+// More than 48 KB of shared memory for a block have to be asked for.
+static enum ggml_host_status allow_shared(struct cuda_context *context) {
+    enum ggml_host_status status = GGML_HOST_OK;
+    for (int i = 0; i < SIMT_ALL_KERNELS && status == GGML_HOST_OK; ++i) {
+        const unsigned bytes = simt_kernel_shared((enum simt_kernel)i, context->features);
+        if (bytes == 0) continue;
+        status = cuda_context_check(
+            context,
+            cuda_api()->cuFuncSetAttribute(
+                context->functions[i], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes),
+            "cuFuncSetAttribute");
+    }
+    return status;
+}
+
 static enum ggml_host_status load(struct cuda_context *context) {
     const struct cu_api *api = cuda_api();
     enum ggml_host_status status = load_module(context);
@@ -94,6 +111,7 @@ static enum ggml_host_status load(struct cuda_context *context) {
             context,
             api->cuModuleGetFunction(&context->functions[i], context->module, simt_kernel_names[i]),
             simt_kernel_names[i]);
+    if (status == GGML_HOST_OK) status = allow_shared(context);
     if (status == GGML_HOST_OK)
         status = cuda_context_check(
             context, api->cuStreamCreate(&context->transfers, CU_STREAM_NON_BLOCKING),

@@ -20,9 +20,9 @@ INCLUDE(cuda_ptx_begin, CUDA_PTX_FILE);
 #endif
 
 static const struct cuda_image images[] = {
-    {cuda_image_begin, CUDA_IMAGE_LEAST, CUDA_IMAGE_TENSOR_CORES},
+    {cuda_image_begin, CUDA_IMAGE_LEAST, CUDA_IMAGE_TENSOR_CORES, CUDA_IMAGE_WARPGROUPS},
 #ifdef CUDA_PTX_FILE
-    {cuda_ptx_begin, CUDA_PTX_LEAST, false},
+    {cuda_ptx_begin, CUDA_PTX_LEAST, false, false},
 #endif
 };
 

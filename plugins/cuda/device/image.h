@@ -10,6 +10,7 @@ struct cuda_image {
     int least_capability; // of devices that it may run on: 10 * major + minor
     // Whether every device of capability 8.0 or later finds code in it that uses its tensor cores.
     bool has_tensor_cores;
+    bool has_warpgroups; // whether devices of capability 9.0 find code for sm_90a
 };
 
 // Of one source, the one that is to be tried first at first. [any-thread]

@@ -10,6 +10,7 @@
 #include "mul_mat.cpp"
 #include "mul_mat_few.cpp"
 #include "mul_mat_tile.cpp"
+#include "mul_mat_wide.cpp"
 #include "recurrent.cpp"
 #include "reduce.cpp"
 #include "rope.cpp"

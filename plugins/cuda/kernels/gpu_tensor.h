@@ -30,6 +30,8 @@ struct alignas(8) gpu_words2 {
 // clang-format off
 // GPU_KERNEL_FOR(name, threads, blocks, args, p): as GPU_KERNEL, with registers for so many blocks of a multiprocessor at
 // least; without it ptxas may keep some in memory to have more blocks.
+// GPU_SHARED_LARGE(type, name, n): as GPU_SHARED, beyond 48 KB: the array whose bytes the launch says, at a multiple of
+// 1,024. A kernel has one at most.
 // The wrappers; tests/simt/test_primitives.c compares each with its definition:
 //   gpu_load_16(p), gpu_load_8(p), gpu_store_8(p, words)   one access to aligned memory
 //   gpu_mma_f16(d, a, b), gpu_mma_bf16   d += a b, sums in F32

@@ -14,6 +14,10 @@
     extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
         name(const __grid_constant__ args_type p)
 
+#define GPU_SHARED_LARGE(type, name, n)                                                            \
+    extern __shared__ __attribute__((aligned(1024))) u8 gpu_large_memory[];                        \
+    type *const name = (type *)gpu_large_memory
+
 GPU_FN gpu_words4 gpu_load_16(const void *p) {
     return *(const gpu_words4 *)p;
 }

@@ -132,8 +132,8 @@ static enum ggml_host_status record(struct cuda_stream *stream,
     return status;
 }
 
-// Plans and records a graph. *out_recording stays NULL for one without launches, which is no
-// failure.
+// Plans and records a graph, where memory runs out by kernels that need less. *out_recording stays
+// NULL for one without launches, which is no failure.
 static enum ggml_host_status make_recording(struct cuda_stream *stream,
                                             const struct ggml_graph *graph,
                                             struct cuda_recording **out_recording) {
@@ -142,10 +142,16 @@ static enum ggml_host_status make_recording(struct cuda_stream *stream,
         stream->overlap = ggml_aligned_malloc(sizeof(*stream->overlap));
         if (!stream->overlap) return GGML_HOST_OUT_OF_MEMORY;
     }
-    const enum ggml_status status = gpu_plan_graph(&stream->plan, graph);
-    if (status != GGML_STATUS_SUCCESS)
-        return status == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY : GGML_HOST_UNSUPPORTED;
-    return stream->plan.n_launches > 0 ? record(stream, out_recording) : GGML_HOST_OK;
+    enum ggml_host_status result;
+    do {
+        const enum ggml_status status = gpu_plan_graph(&stream->plan, graph);
+        if (status != GGML_STATUS_SUCCESS)
+            return status == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY
+                                                      : GGML_HOST_UNSUPPORTED;
+        if (stream->plan.n_launches == 0) return GGML_HOST_OK;
+        result = record(stream, out_recording);
+    } while (result == GGML_HOST_OUT_OF_MEMORY && cuda_plan_use_less(&stream->plan));
+    return result;
 }
 
 // An id is never used again, so that memory which was freed and allocated at the same address is

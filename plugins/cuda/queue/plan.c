@@ -13,6 +13,10 @@ static bool add_with_tensor_cores(struct gpu_plan *plan, const struct ggml_tenso
     return simt_step_add(plan, node, SIMT_TENSOR_CORES);
 }
 
+static bool add_with_warpgroups(struct gpu_plan *plan, const struct ggml_tensor *node) {
+    return simt_step_add(plan, node, SIMT_TENSOR_CORES | SIMT_WARPGROUPS);
+}
+
 #define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = simt_step_fuse,
 static const struct gpu_planner plain_planner = {
     .name = "CUDA",
@@ -34,11 +38,30 @@ static const struct gpu_planner tensor_planner = {
         },
 };
 
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = simt_step_fuse,
+static const struct gpu_planner warpgroup_planner = {
+    .name = "CUDA",
+    .launch_bytes = sizeof(struct simt_step),
+    .add = add_with_warpgroups,
+    .fuse =
+        {
+#include "gpu/graph/fuse_list.inl"
+        },
+};
+
 // The names of fusions in GGML_CUDA_DISABLE_FUSION are left out, as in the Vulkan plugin.
 void cuda_plan_init(struct gpu_plan *plan, unsigned features) {
-    const struct gpu_planner *planner =
-        features & SIMT_TENSOR_CORES ? &tensor_planner : &plain_planner;
+    const struct gpu_planner *planner = features & SIMT_WARPGROUPS     ? &warpgroup_planner
+                                        : features & SIMT_TENSOR_CORES ? &tensor_planner
+                                                                       : &plain_planner;
     gpu_plan_init(plan, planner, gpu_fusions_named(gpu_config("GGML_CUDA_DISABLE_FUSION")));
+}
+
+bool cuda_plan_use_less(struct gpu_plan *plan) {
+    enum { MUCH = 1 << 20 };
+    if (plan->planner != &warpgroup_planner || plan->scratch_bytes <= MUCH) return false;
+    plan->planner = &tensor_planner;
+    return true;
 }
 
 // FNV-1a over the kernels in order. Two plans of one shape have the same nodes in a graph of the

@@ -110,6 +110,7 @@ static CUDA_KERNEL_NODE_PARAMS params_of(const struct cuda_context *context,
                                      .blockDimX = work->threads,
                                      .blockDimY = 1,
                                      .blockDimZ = 1,
+                                     .sharedMemBytes = work->shared,
                                      .kernelParams = params};
 }
 
@@ -216,7 +217,8 @@ static CUresult queue_one(const struct cuda_recording *r, int i, CUstream stream
     const struct simt_work *w = &r->works[i];
     void *params[] = {(void *)(uintptr_t)&w->args};
     return cuda_api()->cuLaunchKernel(r->context->functions[w->kernel], w->grid[0], w->grid[1],
-                                      w->grid[2], w->threads, 1, 1, 0, stream, params, NULL);
+                                      w->grid[2], w->threads, 1, 1, w->shared, stream, params,
+                                      NULL);
 }
 
 enum ggml_host_status cuda_recording_queue(struct cuda_recording *recording, CUstream stream) {

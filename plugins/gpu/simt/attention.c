@@ -131,6 +131,10 @@ bool simt_kernel_finish(struct simt_work *l, const struct simt_work *first) {
     if (first->scratch == 0) return false;
     const struct gpu_operand *q = &first->args.operands[1];
     *l = *first;
+    if (first->kernel == SIMT_KERNEL_wide_columns) {
+        simt_finish_wide(l);
+        return true;
+    }
     l->kernel = SIMT_KERNEL_attention_join;
     l->grid[0] = (unsigned)(q->ne[1] * q->ne[2] * q->ne[3]);
     l->grid[1] = l->grid[2] = 1;

@@ -77,6 +77,7 @@ bool simt_kernel_prepare(struct simt_work *l, const struct ggml_tensor *node) {
         simt_operand(&l->args.operands[i], node->src[i - 1]);
     memcpy(l->args.params, node->op_params, sizeof(l->args.params));
     l->kernel = row->kernel;
+    l->shared = 0;
     l->scratch = 0;
     l->grid[0] = 0;
     l->grid[1] = l->grid[2] = 1;
@@ -88,7 +89,7 @@ bool simt_kernel_prepare(struct simt_work *l, const struct ggml_tensor *node) {
 bool simt_kernel_prepare_for(struct simt_work *l, const struct ggml_tensor *node,
                              unsigned features) {
     if (!simt_kernel_prepare(l, node)) return false;
-    if ((features & SIMT_TENSOR_CORES) && l->grid[0] > 0) simt_use_tensor_cores(l, node);
+    if ((features & SIMT_TENSOR_CORES) && l->grid[0] > 0) simt_use_tensor_cores(l, node, features);
     return true;
 }
 

@@ -23,15 +23,21 @@ extern const char *const simt_kernel_names[SIMT_ALL_KERNELS];
 // What a device and its module have beside what every kernel needs.
 enum simt_feature {
     SIMT_TENSOR_CORES = 1, // mma.sync, cp.async: sm_80 and later
+    SIMT_WARPGROUPS = 2,   // wgmma: sm_90a
 };
 
 struct simt_work {
     enum simt_kernel kernel;
     unsigned grid[3]; // blocks; 0: there is nothing to compute
     unsigned threads; // of a block
+    unsigned shared;  // bytes of shared memory that the kernel has beside its own; often none
     size_t scratch; // bytes of device memory, at multiples of 16, for the last operand; often none
     struct gpu_args args;
 };
+
+// The most bytes of struct simt_work's `shared` that a kernel has on a device with some of enum
+// simt_feature, where that is chosen. [any-thread]
+unsigned simt_kernel_shared(enum simt_kernel kernel, unsigned features);
 
 // Whether the node is computed. Its tensors may have no buffers yet. [any-thread]
 bool simt_supports_op(const struct ggml_tensor *node);

@@ -106,7 +106,9 @@ void simt_launch_threads(struct simt_work *l, int64_t n);
 void simt_launch_row_blocks(struct simt_work *l, int64_t n, int64_t length);
 
 // Replaces the plain kernel, whose launch has been filled, by one for tensor cores if one fits.
-void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node);
+void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node, unsigned features);
+// The launch after kernel_wide_columns.
+void simt_finish_wide(struct simt_work *l);
 void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *node);
 
 // Launches; the operands are filled already. A thread per element of the result, per block of its

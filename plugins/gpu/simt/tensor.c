@@ -2,6 +2,7 @@
 // Products on tensor cores: which nodes, and their launches. What they ask of addresses and strides
 // is known when a graph is computed, not when support is asked for; whatever does not fit stays
 // with the plain kernel.
+#include "kernels/wide.h"
 #include "simt/rows.h"
 
 enum {
@@ -12,6 +13,7 @@ enum {
     TENSOR_THREADS = 128,
     TENSOR_GROUP = 16, // elements of k
     MAX_BLOCKS_YZ = 65535,
+    ENOUGH_TILES = 128, // with 256 columns, for a device of sm_90a to be busy
 };
 
 // The kernel for weights of a type among a family's, which lie in the order of tensor_types.inl.
@@ -75,7 +77,86 @@ static void launch_tile(struct simt_work *l, const struct ggml_tensor *node, boo
     l->args.numbers[1] = l->grid[1];
 }
 
-void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node) {
+// --- products of warpgroups ----------------------------------------------------------------------
+
+#define MAX_WIDE_SCRATCH ((size_t)256 << 20)
+
+struct wide_type {
+    enum ggml_type type;
+    bool has_blocks;
+    enum simt_kernel kernels[2]; // for tiles of 128 columns, of 256
+    unsigned shared[2];
+};
+#define WIDE_ROW(name, elements, bytes)                                                            \
+    {GGML_TYPE_##name,                                                                             \
+     (elements) > 1,                                                                               \
+     {SIMT_KERNEL_wide_128_##name, SIMT_KERNEL_wide_256_##name},                                   \
+     {WIDE_BYTES(elements, bytes, 128), WIDE_BYTES(elements, bytes, 256)}},
+static const struct wide_type wide_types[] = {WIDE_TYPES(WIDE_ROW)};
+
+static const struct wide_type *wide_type_of(enum ggml_type type) {
+    for (size_t i = 0; i < sizeof(wide_types) / sizeof(wide_types[0]); ++i) {
+        if (wide_types[i].type == type) return &wide_types[i];
+    }
+    return NULL;
+}
+
+unsigned simt_kernel_shared(enum simt_kernel kernel, unsigned features) {
+    if (kernel == SIMT_KERNEL_attention_576_coded)
+        return features & SIMT_TENSOR_CORES ? (unsigned)ATTENTION_576_SHARED : 0;
+    if (!(features & SIMT_WARPGROUPS)) return 0;
+    for (size_t i = 0; i < sizeof(wide_types) / sizeof(wide_types[0]); ++i) {
+        for (int k = 0; k < 2; ++k) {
+            if (wide_types[i].kernels[k] == kernel) return wide_types[i].shared[k];
+        }
+    }
+    return 0;
+}
+
+static int64_t divide_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+// Columns are rounded by a launch of their own, to scratch memory that holds them all: steps of
+// tiles, then a word per column. False: they are few, or would take too much of it.
+static bool launch_wide(struct simt_work *l, const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct wide_type *type = wide_type_of(a->type);
+    if (!type || node->ne[1] <= TILE_COLUMNS || a->ne[0] < WIDE_STEP ||
+        (!type->has_blocks && !is_multiple(a, 16)))
+        return false;
+    const int64_t planes = node->ne[2] * node->ne[3], steps = divide_up(a->ne[0], WIDE_STEP);
+    const int64_t rows = divide_up(node->ne[0], WIDE_ROWS);
+    const int64_t columns = rows * divide_up(node->ne[1], 256) * planes >= ENOUGH_TILES ? 256 : 128;
+    const int64_t tiles = divide_up(node->ne[1], columns), n = planes * tiles * columns;
+    if (n > (int64_t)(MAX_WIDE_SCRATCH / (2 * WIDE_STEP)) / steps || tiles > MAX_BLOCKS_YZ)
+        return false;
+    l->kernel = SIMT_KERNEL_wide_columns;
+    l->grid[0] = (unsigned)(tiles * columns);
+    l->grid[1] = (unsigned)planes;
+    l->grid[2] = 1;
+    l->threads = WIDE_COLUMN_THREADS;
+    l->args.numbers[WIDE_COLUMNS] = columns;
+    l->args.numbers[WIDE_TILES] = tiles;
+    l->args.numbers[WIDE_STEPS] = steps;
+    l->args.numbers[WIDE_EXPONENTS] = n * steps * 2 * WIDE_STEP;
+    l->args.numbers[WIDE_AS_BF16] = a->type == GGML_TYPE_BF16;
+    l->scratch = (size_t)(l->args.numbers[WIDE_EXPONENTS] + n * 4);
+    return true;
+}
+
+void simt_finish_wide(struct simt_work *l) {
+    const struct wide_type *type = wide_type_of((enum ggml_type)l->args.operands[1].type);
+    const int wide = l->args.numbers[WIDE_COLUMNS] == 256;
+    l->kernel = type->kernels[wide];
+    l->shared = type->shared[wide];
+    l->threads = WIDE_THREADS;
+    l->grid[2] = l->grid[1]; // planes
+    l->grid[0] = (unsigned)divide_up(l->args.operands[0].ne[0], WIDE_ROWS);
+    l->grid[1] = (unsigned)l->args.numbers[WIDE_TILES];
+}
+
+void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node, unsigned features) {
     if (node->op == GGML_OP_FLASH_ATTN_EXT) simt_use_tensor_attention(l, node);
     if (node->op != GGML_OP_MUL_MAT && node->op != GGML_OP_MUL_MAT_ID) return;
     const struct ggml_tensor *a = node->src[0], *b = node->src[1];
@@ -91,6 +172,7 @@ void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node) 
     if (pairs > MAX_BLOCKS_YZ || a->ne[2] >= MAX_BLOCKS_YZ ||
         node->ne[1] > (int64_t)MAX_BLOCKS_YZ * TILE_COLUMNS)
         return;
+    if ((features & SIMT_WARPGROUPS) && !few && !with_experts && launch_wide(l, node)) return;
     if (few)
         launch_few(l, node, pairs);
     else

@@ -541,7 +541,8 @@ static void dispatch(encoder *self, selector, size3 groups, size3 threads) {
             name.c_str(),
             {(unsigned)groups.width, (unsigned)groups.height, (unsigned)groups.depth},
             n,
-            bytes.data()};
+            bytes.data(),
+            0};
         return run_kernel(launch, used, why);
     });
 }
