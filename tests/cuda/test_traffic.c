@@ -100,10 +100,11 @@ static unsigned long long sectors_of(const struct ggml_tensor *t) {
 // to be read.
 static void check_attention(enum ggml_type type, int64_t channels, int64_t n, int64_t keys,
                             int64_t heads, const char *kernel) {
+    const int64_t channels_v = MIN(channels, 512);
     struct ggml_tensor q = new_tensor_3d(GGML_TYPE_F32, channels, n, heads),
-                       k = new_cache(type, channels, keys), v = new_cache(type, channels, keys),
+                       k = new_cache(type, channels, keys), v = new_cache(type, channels_v, keys),
                        mask = new_tensor(GGML_TYPE_F16, keys, n),
-                       y = new_tensor_3d(GGML_TYPE_F32, channels, heads, n);
+                       y = new_tensor_3d(GGML_TYPE_F32, channels_v, heads, n);
     const float scale = 0.1f;
     char what[100];
     y.op = GGML_OP_FLASH_ATTN_EXT;
@@ -115,9 +116,10 @@ static void check_attention(enum ggml_type type, int64_t channels, int64_t n, in
     snprintf(what, sizeof(what), "%s %s, %d channels, n = %d", kernel, ggml_type_name(type),
              (int)channels, (int)n);
     struct simt_traffic t = count(&y, kernel);
-    const unsigned long long least = 2 * sectors_of(&k) * (unsigned long long)(keys * k.ne[2]) +
-                                     (unsigned long long)k.ne[2] * ggml_nbytes(&mask) / 32 +
-                                     (type == GGML_TYPE_BF16 ? 1u : 2u) * ggml_nbytes(&q) / 32;
+    const unsigned long long least =
+        (sectors_of(&k) + sectors_of(&v)) * (unsigned long long)(keys * k.ne[2]) +
+        (unsigned long long)k.ne[2] * ggml_nbytes(&mask) / 32 +
+        (type == GGML_TYPE_BF16 ? 1u : 2u) * ggml_nbytes(&q) / 32;
     assert_true(t.read_sectors >= least); // nothing was forgotten here
     t.read_least = least;
     check(what, t, 110);
@@ -137,6 +139,7 @@ static void test_attention(void **state) {
     check_attention(GGML_TYPE_Q8_0, 128, 8, 64, 8, "kernel_attention_128_coded");
     check_attention(GGML_TYPE_Q8_0, 256, 1, 64, 8, "kernel_attention_256_coded");
     check_attention(GGML_TYPE_Q5_1, 256, 1, 64, 8, "kernel_attention_256_coded");
+    check_attention(GGML_TYPE_Q8_0, 576, 1, 64, 8, "kernel_attention_576_coded");
 }
 
 enum { STATE = 64, HEADS = 2, TOKENS = 3 }; // elements of a state's row

@@ -8,6 +8,7 @@
 // Queries, weights and numbers of types with blocks are split into two halves, F16 or BF16, whose
 // products are added up in F32: results are nearly those of F32.
 #include "attention_tiles.h"
+#include "wide.h"
 
 // numbers: as attention.h; heads that share one of K; keys of a part; parts.
 enum { JOIN_THREADS = 128 };
@@ -392,12 +393,12 @@ template <class A> GPU_FN void attention(gpu_thread g, const gpu_args &p, attent
     }
 }
 
-#define ATTENTION_BODY(...)                                                                        \
+#define ATTENTION_BODY(SHARED, ...)                                                                \
     GPU_THREAD(g);                                                                                 \
     typedef attention_tile<__VA_ARGS__> A;                                                         \
     GPU_SHARED(gpu_words4, queries, 2 * A::QUERY_BYTES / 16);                                      \
     GPU_SHARED(gpu_words4, weights, 2 * A::WEIGHT_BYTES / 16);                                     \
-    GPU_SHARED(gpu_words4, chunks, A::ALL_BYTES / 16);                                             \
+    SHARED(gpu_words4, chunks, A::ALL_BYTES / 16);                                                 \
     GPU_SHARED(float, numbers, (2 + ATTENTION_WARPS) * A::ROWS + ATTENTION_WARPS);                 \
     attention_block o;                                                                             \
     o.queries = (u8 *)queries;                                                                     \
@@ -409,14 +410,14 @@ template <class A> GPU_FN void attention(gpu_thread g, const gpu_args &p, attent
     o.votes = numbers + (2 + ATTENTION_WARPS) * A::ROWS;                                           \
     attention<A>(g, p, o);
 #else
-#define ATTENTION_BODY(...) (void)p;
+#define ATTENTION_BODY(SHARED, ...) (void)p;
 #endif
 
 // By the most channels of K; few: at most 16 rows. Coded ones have smaller tiles where the lower
 // halves would not find room beside them.
 #define ATTENTION_KERNEL(name, ...)                                                                \
     GPU_KERNEL_FOR(kernel_attention_##name, ATTENTION_THREADS, 2, gpu_args, p) {                   \
-        ATTENTION_BODY(__VA_ARGS__)                                                                \
+        ATTENTION_BODY(GPU_SHARED, __VA_ARGS__)                                                    \
     }
 ATTENTION_KERNEL(few_128_F16, ATTENTION_F16, 1, 128, 128, 64, 128)
 ATTENTION_KERNEL(few_128_BF16, ATTENTION_BF16, 1, 128, 128, 64, 128)
@@ -429,7 +430,13 @@ ATTENTION_KERNEL(256_BF16, ATTENTION_BF16, 1, 256, 256, 64, 256)
 ATTENTION_KERNEL(256_coded, ATTENTION_CODED, 1, 256, 256, 32, 256)
 ATTENTION_KERNEL(576_F16, ATTENTION_F16, 1, 576, 512, 32, 32)
 ATTENTION_KERNEL(576_BF16, ATTENTION_BF16, 1, 576, 512, 32, 32)
-ATTENTION_KERNEL(576_coded, ATTENTION_CODED, 1, 576, 512, 32, 32)
+// Queries leave no room for pieces of rows in what a launch has by itself.
+GPU_KERNEL_FOR(kernel_attention_576_coded, ATTENTION_THREADS, 2, gpu_args, p) {
+    ATTENTION_BODY(GPU_SHARED_LARGE, ATTENTION_CODED, 1, 576, 512, 32, 288)
+#if GPU_HAS_TENSOR_CORES
+    static_assert((int)A::ALL_BYTES == (int)ATTENTION_576_SHARED, "as launches have it");
+#endif
+}
 
 // Adds up the parts of a row, in order. A block per row.
 GPU_KERNEL(kernel_attention_join, JOIN_THREADS, gpu_args, p) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attention: kernels/attention.cpp, and on tensor cores attention_tensor.cpp of plugins/cuda.
 #include "gpu/base/nodes.h"
+#include "kernels/wide.h"
 #include "simt/rows.h"
 
 enum {
@@ -122,6 +123,7 @@ void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *no
             (tensor_kernels[i].few && rows > FEW_ROWS))
             continue;
         l->kernel = tensor_kernels[i].kernels[kind];
+        if (l->kernel == SIMT_KERNEL_attention_576_coded) l->shared = ATTENTION_576_SHARED;
         launch_parts(l, node, tensor_kernels[i].rows, rows);
         return;
     }
@@ -136,6 +138,7 @@ bool simt_kernel_finish(struct simt_work *l, const struct simt_work *first) {
         return true;
     }
     l->kernel = SIMT_KERNEL_attention_join;
+    l->shared = 0;
     l->grid[0] = (unsigned)(q->ne[1] * q->ne[2] * q->ne[3]);
     l->grid[1] = l->grid[2] = 1;
     l->threads = ATTENTION_THREADS;
