@@ -9,10 +9,13 @@
 
 #if defined(__AVX512VNNI__) || (defined(__AVX2__) && !defined(__AVX512F__))
 
+#include "ops/mul_mat/panel_words.h"
+
 enum {
     ROWS = 16,     // that are laid side by side together
     OPEN_ROWS = 4, // at a time
     PANEL_ROWS = LANES == 16 ? STRIP_PANEL : ROWS,
+    LINE = 64, // bytes of the cache
 };
 
 // --- what levels differ in -----------------------------------------------------------------------
@@ -120,9 +123,19 @@ CPU_INLINE void open_part(const struct block_format f, const char *const *rows, 
     }
 }
 
-// Packs k elements of ROWS rows.
+// Packs k elements of ROWS rows: a vector's lanes of rows at a time where the type has that way.
 CPU_INLINE void pack_rows(const struct block_format f, const struct panel_rows *to) {
     struct opened_rows o __attribute__((aligned(64)));
+    if (lies_in_words(f.type)) {
+        for (int r = 0; r < ROWS; r += LANES) {
+            const int64_t first = to->first + r;
+            const struct word_panel words = {to->panel->numbers + first * WORD,
+                                             to->panel->scales + first, to->panel->offsets + first,
+                                             to->panel->starts + first, to->stride};
+            pack_words(f, to->rows + r, to->k, &words);
+        }
+        return;
+    }
     for (int r = 0; r < ROWS; r += OPEN_ROWS) {
         for (int64_t block = 0; block < to->k / f.size; ++block)
             open_part(f, to->rows, block, r, &o);
@@ -148,10 +161,25 @@ static const struct type_row type_rows[GGML_TYPE_COUNT] = {
 #include "types/block_list.inl"
 };
 
-// Elements [k0, k0 + k) of n_rows rows; the last one is repeated.
-// Packs the panel that all columns pass over.
+// Bytes of k elements of a row.
+static size_t bytes_of(const struct gemm_rows *rows, int64_t k) {
+    const struct type_row *type = &type_rows[rows->type];
+    return (size_t)(k / type->size * type->bytes);
+}
+
+// Asks for what is packed next, `ahead` bytes behind what is packed now: rows side by side are too
+// many streams for hardware to follow.
+static void fetch_next(const char *const *rows, size_t ahead, size_t size) {
+    for (int r = 0; r < ROWS; ++r) {
+        for (size_t i = 0; i < size; i += LINE)
+            __builtin_prefetch(rows[r] + ahead + i);
+    }
+}
+
+// Packs the panel that all columns pass over: elements [k0, k0 + k) of n_rows rows, the last of
+// which is repeated.
 static void pack_panel(const struct gemm_rows *rows, int64_t row, int64_t n_rows, int64_t n_lanes,
-                       int64_t k0, int64_t k, struct strip_panel *panel) {
+                       int64_t k0, int64_t k, size_t ahead, struct strip_panel *panel) {
     const struct type_row *type = &type_rows[rows->type];
     if (rows->repacked && pack_repacked(rows, row, n_rows, k0, k, panel)) return;
     char blocks[ROWS][REPACKED_MAX_BYTES];
@@ -159,6 +187,7 @@ static void pack_panel(const struct gemm_rows *rows, int64_t row, int64_t n_rows
         const char *lanes[ROWS];
         for (int r = 0; r < ROWS; ++r)
             lanes[r] = gemm_blocks(rows, row + MIN(v + r, n_rows - 1), k0, k, blocks[r]);
+        if (!rows->repacked) fetch_next(lanes, ahead, bytes_of(rows, k));
         const struct panel_rows to = {lanes, k, panel, v, n_lanes};
         type->pack(&to);
     }
@@ -176,7 +205,11 @@ static void compute_panel(const struct gemm_rows *rows, const struct tile *all, 
         struct tile to = *all;
         to.k = MIN(k1 - from, STRIP_DEPTH);
         to.first = from == 0;
-        pack_panel(rows, to.row, to.n_rows, n_vectors * ROWS, from, to.k, panel);
+        // The next part of these rows, or the first one of the next rows.
+        const size_t ahead = from + STRIP_DEPTH < k1
+                                 ? bytes_of(rows, STRIP_DEPTH)
+                                 : PANEL_ROWS * rows->stride - bytes_of(rows, from - k0);
+        pack_panel(rows, to.row, to.n_rows, n_vectors * ROWS, from, to.k, ahead, panel);
         for (int64_t c = 0; c < all->n_columns; c += STRIP_COLUMNS) {
             to.columns = all->columns + c;
             to.n_columns = MIN(all->n_columns - c, STRIP_COLUMNS);

@@ -13,7 +13,6 @@
 
 enum {
     LANE_GROUPS = QK_K / ROUNDED_GROUP,
-    GROUP_WORDS = ROUNDED_GROUP / REPACKED_WORD,
     SCALE_WORDS = 4, // vectors of scales of a block
 };
 

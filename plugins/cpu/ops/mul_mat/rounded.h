@@ -8,6 +8,7 @@
 
 enum {
     ROUNDED_GROUP = 32,  // elements that share a scale
+    GROUP_WORDS = 8,     // words of four bytes that they fill
     ROUNDED_COLUMNS = 4, // most that are multiplied so
     ROUNDED_LINE = 64,   // bytes; where the arrays begin
 };

@@ -372,8 +372,8 @@ CPU_INLINE void add_quarters_256(const struct block_format f, struct lane_sums *
     CPU_UNROLLED
     for (int i = 0; i < QK_K / f.group / 4; ++i) {
         CPU_UNROLLED
-        for (int g = 4 * i; g < 4 * i + 4; ++g)
-            add_quarters_group(f, sums, blocks, table, g, x, first, columns);
+        for (int j = 0; j < 4; ++j)
+            add_quarters_group(f, sums, blocks, table, 4 * i + j, x, first, columns);
     }
 }
 

@@ -250,10 +250,14 @@ static void add_tile(const struct tile *to, const float (*sums)[ROWS]) {
 CPU_INLINE void multiply_tile(const struct strip_panel *a, const struct strip *b,
                               const struct tile *to, const int group, const int most) {
     float sums[STRIP_COLUMNS][ROWS] __attribute__((aligned(32)));
-    const int step = columns_at_a_time(group, most);
-    for (int first = 0; first < STRIP_COLUMNS; first += step) {
-        KEEP_APART(first);
-        multiply_columns(a, b, to->k, group, most, first, step, sums + first);
+    const int step = columns_at_a_time(group, most), half = STRIP_COLUMNS / 2;
+    if (step > half && to->n_columns <= half) {
+        multiply_columns(a, b, to->k, group, most, 0, half, sums);
+    } else {
+        for (int first = 0; first < to->n_columns; first += step) {
+            KEEP_APART(first);
+            multiply_columns(a, b, to->k, group, most, first, step, sums + first);
+        }
     }
     if (to->n_columns == STRIP_COLUMNS && to->n_rows == ROWS)
         add_tile(to, (const float(*)[ROWS])sums);

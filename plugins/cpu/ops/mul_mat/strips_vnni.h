@@ -62,12 +62,13 @@ CPU_INLINE __m512i broadcast_four(const uint8_t *x) {
 
 // Products of a group, numbers from `four` fours on.
 CPU_INLINE void multiply_group(const struct strip_panel *a, const struct strip *b, const int group,
-                               int64_t four, const int n, __m512i (*dots)[VECTORS_PER_PANEL]) {
+                               int64_t four, const int n, const int columns,
+                               __m512i (*dots)[VECTORS_PER_PANEL]) {
     const __m512i *numbers = (const __m512i *)(const void *)a->numbers + four * n;
     CPU_UNROLLED
     for (int t = 0; t < group / 4; ++t) {
         CPU_UNROLLED
-        for (int c = 0; c < STRIP_COLUMNS; ++c) {
+        for (int c = 0; c < columns; ++c) {
             const __m512i x = broadcast_four(b->numbers[four + t][c]);
             CPU_UNROLLED
             for (int v = 0; v < n; ++v)
@@ -77,13 +78,13 @@ CPU_INLINE void multiply_group(const struct strip_panel *a, const struct strip *
     }
 }
 
-// The last three are constants where this is inlined.
+// The last four are constants where this is inlined.
 CPU_INLINE void multiply_tile(const struct strip_panel *a, const struct strip *b,
                               const struct tile *to, const int group, const bool offset,
-                              const int n) {
+                              const int n, const int columns) {
     __m512 sums[STRIP_COLUMNS][VECTORS_PER_PANEL];
     CPU_UNROLLED
-    for (int c = 0; c < STRIP_COLUMNS; ++c) {
+    for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
         for (int v = 0; v < n; ++v)
             sums[c][v] = _mm512_setzero_ps();
@@ -91,14 +92,14 @@ CPU_INLINE void multiply_tile(const struct strip_panel *a, const struct strip *b
     for (int64_t g = 0; g < to->k / group; ++g) {
         __m512i dots[STRIP_COLUMNS][VECTORS_PER_PANEL];
         CPU_UNROLLED
-        for (int c = 0; c < STRIP_COLUMNS; ++c) {
+        for (int c = 0; c < columns; ++c) {
             CPU_UNROLLED
             for (int v = 0; v < n; ++v)
                 dots[c][v] = _mm512_load_si512(a->starts + (g * n + v) * ROWS);
         }
-        multiply_group(a, b, group, g * group / 4, n, dots);
+        multiply_group(a, b, group, g * group / 4, n, columns, dots);
         CPU_UNROLLED
-        for (int c = 0; c < STRIP_COLUMNS; ++c) {
+        for (int c = 0; c < columns; ++c) {
             const __m512 scale = _mm512_set1_ps(b->scales[g * group / ROUNDED_GROUP][c]);
             const __m512 sum = _mm512_set1_ps(b->sums[g][c]);
             CPU_UNROLLED
@@ -112,10 +113,10 @@ CPU_INLINE void multiply_tile(const struct strip_panel *a, const struct strip *b
             }
         }
     }
-    if (to->n_columns < STRIP_COLUMNS || to->n_rows < n * ROWS) {
+    if (to->n_columns < columns || to->n_rows < n * ROWS) {
         float y[STRIP_COLUMNS][PANEL_ROWS];
         CPU_UNROLLED
-        for (int c = 0; c < STRIP_COLUMNS; ++c) {
+        for (int c = 0; c < columns; ++c) {
             CPU_UNROLLED
             for (int v = 0; v < n; ++v)
                 _mm512_storeu_ps(y[c] + v * ROWS, sums[c][v]);
@@ -124,7 +125,7 @@ CPU_INLINE void multiply_tile(const struct strip_panel *a, const struct strip *b
         return;
     }
     CPU_UNROLLED
-    for (int c = 0; c < STRIP_COLUMNS; ++c) {
+    for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
         for (int v = 0; v < n; ++v) {
             float *y = to->columns[c].y + to->row + v * ROWS;
@@ -136,7 +137,10 @@ CPU_INLINE void multiply_tile(const struct strip_panel *a, const struct strip *b
 
 #define MULTIPLY(name, group, offset, n)                                                           \
     static void name(const struct strip_panel *a, const struct strip *b, const struct tile *to) {  \
-        multiply_tile(a, b, to, group, offset, n);                                                 \
+        if (to->n_columns <= STRIP_COLUMNS / 2)                                                    \
+            multiply_tile(a, b, to, group, offset, n, STRIP_COLUMNS / 2);                          \
+        else                                                                                       \
+            multiply_tile(a, b, to, group, offset, n, STRIP_COLUMNS);                              \
     }
 #define MULTIPLY_ROW(name, group, offset)                                                          \
     MULTIPLY(name##_1, group, offset, 1)                                                           \
