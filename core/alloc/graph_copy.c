@@ -22,7 +22,7 @@ static bool out_of_memory(void) {
     return false;
 }
 
-// Doubles the room for tensors and enters them anew. O(tensors), O(1) per tensor in all.
+// Doubles the room for tensors and enters them again. O(tensors), O(1) per tensor in all.
 static bool copier_grow(struct copier *copier) {
     if (!array_extend(&copier->sources, &copier->capacity, copier->n_sources, 1,
                       sizeof(copier->sources[0]))) {

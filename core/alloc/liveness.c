@@ -9,11 +9,6 @@ static inline int32_t node_at(const struct liveness *liveness, int32_t step) {
     return liveness->order ? liveness->order[step] : step;
 }
 
-// Entry of a node.
-static inline int32_t entry_of(const struct liveness *liveness, int32_t node) {
-    return liveness->entries ? liveness->entries[node] : node;
-}
-
 // --- uses
 
 // Notes what a node uses; returns whether it may take over the memory of a source.
@@ -32,14 +27,13 @@ static inline bool note_sources(const struct liveness *liveness, int32_t node, i
 // One step of the scan. An entry that lives from before the step takes nothing over then, and is
 // written even if all who read it come before.
 static inline void note_node(struct liveness *liveness, int32_t node, int32_t step) {
-    const int32_t entry = entry_of(liveness, node);
-    const struct live_range *range = &liveness->ranges[entry];
+    const struct live_range *range = &liveness->ranges[node];
     const int32_t root = range->root;
-    if (root != entry) liveness->last[root] = (struct live_last){step, LIVE_VIEWED};
+    if (root != node) liveness->last[root] = (struct live_last){step, LIVE_VIEWED};
     const bool may_take = note_sources(liveness, node, step);
-    if (root != entry || range->pool < 0) return;
+    if (root != node || range->pool < 0) return;
     if (range->first < step) {
-        liveness->last[entry] = (struct live_last){step, LIVE_NOT_USED};
+        liveness->last[node] = (struct live_last){step, LIVE_NOT_USED};
     } else if (may_take) {
         liveness->inplace_steps[liveness->n_inplace_steps++] = step;
     }
@@ -71,16 +65,18 @@ void liveness_keep_unused(struct liveness *liveness, const int32_t *entries, int
 
 // --- takeovers
 
-// The source whose memory the node can have: nobody needs it any more, and the node itself reads it
+// The source whose memory the node can have: no later node needs it, and the node itself reads it
 // once. That is never the node's own memory, which is kept if no other node reads it. -1: none.
-static int32_t find_source(const struct liveness *liveness, int32_t node, int32_t entry) {
-    const struct live_range *range = &liveness->ranges[entry];
+static int32_t find_source(const struct liveness *liveness, const struct live_range *known,
+                           int32_t node) {
+    const struct live_range *range = &liveness->ranges[node];
     const struct live_edge *edges = liveness->edges;
     const int32_t begin = liveness->first_edge[node], end = liveness->first_edge[node + 1];
     for (int32_t e = begin; e < end; ++e) {
         const int32_t from = edges[e].entry;
         const struct live_range *source = &liveness->ranges[from];
         if (!edges[e].same_layout || liveness->last[from].edge != e) continue;
+        if (known && known[node].from != from) continue;
         if (source->pool != range->pool || source->size != range->size) continue;
         bool twice = false;
         for (int32_t other = begin; other < e; ++other) {
@@ -92,13 +88,12 @@ static int32_t find_source(const struct liveness *liveness, int32_t node, int32_
 }
 
 // From the end, so that the last use of a node is final when its memory is given to another.
-void liveness_find_takeovers(struct liveness *liveness) {
+void liveness_find_takeovers(struct liveness *liveness, const struct live_range *known) {
     for (int32_t k = liveness->n_inplace_steps - 1; k >= 0; --k) {
         const int32_t node = node_at(liveness, liveness->inplace_steps[k]);
-        const int32_t entry = entry_of(liveness, node);
-        const int32_t source = find_source(liveness, node, entry);
+        const int32_t source = find_source(liveness, known, node);
         if (source < 0) continue;
-        liveness->ranges[entry].from = source;
-        liveness->last[source] = (struct live_last){liveness->last[entry].step, LIVE_TAKEN};
+        liveness->ranges[node].from = source;
+        liveness->last[source] = (struct live_last){liveness->last[node].step, LIVE_TAKEN};
     }
 }

@@ -45,12 +45,12 @@ enum {
     LIVE_TAKEN = -4,  // its memory goes on with another entry
 };
 
-// A graph, and what is found out about it. The arrays are the caller's, none of them NULL.
+// A graph, and what is found out about it. A node's entry has its number. The arrays are the
+// caller's, none of them NULL.
 struct liveness {
     int32_t n_steps;
     int32_t n_entries;
     const int32_t *order;      // node by step; NULL: the numbers of nodes are their steps
-    const int32_t *entries;    // by node; NULL: a node's entry has its number
     const int32_t *first_edge; // by node, and the end
     const struct live_edge *edges;
     struct live_range *ranges; // by entry; all is set, from to -1
@@ -66,25 +66,20 @@ struct liveness {
 void liveness_find_uses(struct liveness *liveness);
 // The entry is needed until that step too, for `reason` (LIVE_COPIED).
 void liveness_extend(struct liveness *liveness, int32_t entry, int32_t step, int32_t reason);
-// The root of the entry is never released: the entry is an output, or a node that nobody uses.
+// The root of the entry is never released: the entry is an output, or a node that no other uses.
 void liveness_keep(struct liveness *liveness, int32_t entry);
 // The same for those among n entries that have no use, as leafs may.
 void liveness_keep_unused(struct liveness *liveness, const int32_t *entries, int32_t n);
 // One scan backward, as memory lives as long as the last that takes it over: writes `from`. Last
-// uses, sizes and pools must be final.
-void liveness_find_takeovers(struct liveness *liveness);
+// uses, sizes and pools must be final. With `known`, the ranges of another graph by entry, a node
+// only takes over what it took over there.
+void liveness_find_takeovers(struct liveness *liveness, const struct live_range *known);
 
 // Whether a source lies as the result of an operation on it would. An offset in the source would be
 // lost, as the result begins where its own memory does.
 static inline bool live_same_layout(const struct ggml_tensor *node,
                                     const struct ggml_tensor *source) {
     return source->view_offs == 0 && ggml_are_same_layout(node, source);
-}
-
-// Whether a node may overwrite a source: its operation allows that, and both have one layout.
-static inline bool live_can_take_over(const struct ggml_tensor *node,
-                                      const struct ggml_tensor *source) {
-    return ggml_op_can_inplace(node->op) && live_same_layout(node, source);
 }
 
 #endif

@@ -33,7 +33,7 @@ static int64_t end_slot(const struct span *span, const struct memory_block *bloc
 }
 
 // Counting sort. Ends of one time go from the block that began last to the one that began first:
-// whoever walks backwards meets the long-lived ones first.
+// a walk backwards meets the long-lived ones first.
 static bool sort_by_counting(const struct memory_block *blocks, int32_t n, const struct span *span,
                              struct memory_timeline *timeline) {
     const size_t slots = 2 * ((size_t)((int64_t)span->last - span->first) + 1);

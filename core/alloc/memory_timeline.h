@@ -10,7 +10,7 @@ struct memory_timeline {
     // any ends. Blocks without bytes are left out.
     int32_t *events;
     int32_t n_events;
-    size_t *live;       // bytes that live after each event; NULL: nobody asks for them
+    size_t *live;       // bytes that live after each event; NULL: not needed
     size_t most;        // largest sum of blocks that live at once; SIZE_MAX: it has no address
     int32_t first_peak; // events after which that many bytes live: the first and the last
     int32_t last_peak;
@@ -21,7 +21,7 @@ struct memory_timeline {
 bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
                           struct memory_timeline *out_timeline);
 void memory_timeline_free(struct memory_timeline *timeline);
-// Finds the most that lives and its peaks anew, for events that are some of a timeline's.
+// Finds the most that lives and its peaks again, for events that are some of a timeline's.
 void memory_timeline_find_peaks(const struct memory_block *blocks,
                                 struct memory_timeline *timeline);
 

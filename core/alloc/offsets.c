@@ -40,7 +40,7 @@ static void sort_blocks(const struct live_entries *entries, int n_pools,
 }
 
 // Bytes that a plan may need without a better one being looked for.
-static size_t bytes_at_hand(const struct gallocr_pool *pool) {
+static size_t bytes_at_hand(const struct memory_pool *pool) {
     return pool->n_chunks == 1 && pool->chunks[0] ? ggml_backend_buffer_get_size(pool->chunks[0])
                                                   : 0;
 }
@@ -53,7 +53,7 @@ static bool has_addresses(const struct memory_chunks *chunks) {
 }
 
 // Pools are independent: their blocks never share memory.
-static bool plan_pools(const struct sorted_blocks *sorted, const struct gallocr_pool *pools,
+static bool plan_pools(const struct sorted_blocks *sorted, const struct memory_pool *pools,
                        int n_pools, bool for_use, struct memory_chunks *out_chunks) {
     for (int p = 0; p < n_pools; ++p) {
         struct memory_block *blocks = sorted->blocks + sorted->begins[p];
@@ -68,7 +68,7 @@ static bool plan_pools(const struct sorted_blocks *sorted, const struct gallocr_
 }
 
 // Blocks exist only while they are planned; entries get what was found for theirs.
-bool live_offsets_plan(const struct live_entries *entries, const struct gallocr_pool *pools,
+bool live_offsets_plan(const struct live_entries *entries, const struct memory_pool *pools,
                        int n_pools, bool for_use, struct live_offset *offsets,
                        struct memory_chunks *out_chunks) {
     struct sorted_blocks sorted = {

@@ -5,9 +5,9 @@
 #ifndef GGML_ALLOC_OFFSETS_H
 #define GGML_ALLOC_OFFSETS_H
 
-#include "alloc/gallocr.h"
 #include "alloc/liveness.h"
 #include "alloc/memory_plan.h"
+#include "alloc/memory_pool.h"
 
 // Where an entry lies in the memory of its pool.
 struct live_offset {
@@ -29,7 +29,7 @@ struct live_entries {
 // offsets, by entry, are written for those that need memory; so is out_chunks, by pool, which the
 // caller frees, also on failure. false, perhaps without a message, when memory or addresses run
 // out. O(entries + pools) and the planner. [stream]
-bool live_offsets_plan(const struct live_entries *entries, const struct gallocr_pool *pools,
+bool live_offsets_plan(const struct live_entries *entries, const struct memory_pool *pools,
                        int n_pools, bool for_use, struct live_offset *offsets,
                        struct memory_chunks *out_chunks);
 

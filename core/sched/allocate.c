@@ -67,8 +67,9 @@ static bool allocate_slots(struct ggml_backend_sched *sched) {
     if (!slots->galloc) return true;
     if (!collect_slots(sched, &same)) return false;
     if (same) {
-        const enum plan_result result = graph_plan_use(slots->galloc, &slots->leafs);
-        if (result != PLAN_DOES_NOT_FIT) return result == PLAN_USED;
+        const enum gallocr_result result =
+            gallocr_use_plan(slots->galloc, &slots->leafs, sched->setup.function);
+        if (result != GALLOCR_DOES_NOT_FIT) return result == GALLOCR_BOUND;
     }
     sched_wait_all(&sched->setup, &sched->runs);
     return reserve_slots(slots) && ggml_gallocr_alloc_graph(slots->galloc, &slots->leafs);
@@ -85,7 +86,7 @@ static uint64_t hash_placement(const struct ggml_backend_sched *sched) {
     return hash;
 }
 
-// Tells the application that the buffers are about to be made anew, and what changed since the last
+// Tells the application that the buffers are about to be replaced, and what changed since the last
 // graph.
 static void tell_realloc(struct ggml_backend_sched *sched) {
     if (!sched->realloc_callback) return;
@@ -103,21 +104,17 @@ static void tell_realloc(struct ggml_backend_sched *sched) {
 
 // Live ranges, and the plan; with `for_use` any that fits into the buffers.
 static bool plan(struct ggml_backend_sched *sched, bool for_use) {
+    const struct sched_buffer_plan *known = for_use ? &sched->buffer_plan : NULL;
     return sched_find_liveness(&sched->setup, &sched->graph, &sched->placement, &sched->partition,
-                               &sched->subgraphs, &sched->live) &&
-           sched_plan_make(&sched->setup, &sched->live, for_use ? &sched->buffer_plan : NULL,
-                           &sched->plan);
+                               &sched->subgraphs, known, &sched->live) &&
+           sched_plan_make(&sched->setup, &sched->live, known, &sched->plan);
 }
 
 // Makes the buffers as large as planned, and remembers the plan.
 static bool grow_buffers(struct ggml_backend_sched *sched) {
     sched_wait_all(&sched->setup, &sched->runs);
     sched->buffer_plan.valid = false;
-    for (int p = 0; p < sched->galloc->n_pools; ++p) {
-        const struct memory_chunks *chunks = &sched->plan.pools[p];
-        if (!gallocr_pool_provide(&sched->galloc->pools[p], chunks->sizes, chunks->count))
-            return false;
-    }
+    if (!sched_plan_provide(&sched->setup, &sched->plan)) return false;
     sched_buffer_plan_set(&sched->live, &sched->plan, &sched->buffer_plan);
     return true;
 }
@@ -137,7 +134,7 @@ bool sched_allocate(struct ggml_backend_sched *sched) {
     sched->bound = true;
     sched->slots.leafs.n_leafs = 0;
     if (allocate(sched)) {
-        sched_cache_remember(sched);
+        sched_cache_remember(&sched->setup, &sched->graph, sched->source, &sched->cache);
         return true;
     }
     clear_slots(&sched->slots);
@@ -179,4 +176,41 @@ bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes) {
     if (!plan(sched, false)) return false;
     add_planned(sched, out_sizes);
     return ggml_fail_count() == failures_before;
+}
+
+// --- a graph that repeats the last one
+
+// Copies get the memory of those of the last graph, and each split a graph. Sources are replaced by
+// copies when nothing can fail any more.
+static bool repeat(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    struct tensor_pool *pool = sched_next_frame(&sched->setup, &sched->runs);
+    sched_graph_renew(&sched->graph, sched->cache.tensors);
+    if (!sched_copies_make(&sched->setup, &sched->graph, &sched->partition, sched->runs.slot, pool,
+                           &sched->copies) ||
+        !sched_bind(&sched->setup, &sched->graph, &sched->live, &sched->plan, &sched->partition,
+                    &sched->copies)) {
+        return false;
+    }
+    if (!sched_subgraphs_repeat(&sched->subgraphs, &sched->graph, &sched->partition, graph,
+                                &sched_frame(&sched->runs)->parts)) {
+        sched_unbind(&sched->graph, &sched->partition, &sched->copies);
+        return false;
+    }
+    sched_read_copies(&sched->graph, &sched->partition, &sched->copies);
+    return true;
+}
+
+// Its tensors take the places of their predecessors. Placement, partition and plan are those of the
+// last graph.
+bool sched_cache_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    if (!sched_cache_matches(&sched->cache, &sched->setup, &sched->graph, graph)) return false;
+    sched->bound = repeat(sched, graph);
+    if (!sched->bound) {
+        sched->cache.valid = false;
+        sched->source = NULL;
+        sched->source_uid = 0;
+        return false;
+    }
+    sched_set_last_graph(sched, graph);
+    return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copies only those experts of a weight (MUL_MAT_ID) that the graph is about to use: the ids are
 // read back before the copy.
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "sched/run.h"
@@ -16,12 +17,8 @@ bool sched_is_expert_copy(const struct sched_graph *graph, const struct sched_co
 
 // Clears one flag per expert; false when memory runs out.
 static bool make_room(struct sched_experts *known, int64_t count) {
-    if (count > known->used_capacity) {
-        uint8_t *used = ggml_mem_realloc(known->used, (size_t)count);
-        if (!used) return false;
-        known->used = used;
-        known->used_capacity = count;
-    }
+    if (!array_grow(&known->used, &known->used_capacity, count, sizeof(known->used[0])))
+        return false;
     memset(known->used, 0, (size_t)count);
     known->count = count;
     return true;

@@ -94,34 +94,19 @@ static bool add_events(const struct sched_setup *setup, struct sched_stream *str
     return true;
 }
 
-// Two of them: results live in `galloc`, planned for each graph; pipeline copies in that of the
-// slots. Streams of one kind of memory share a pool, so that one does not hold what another could
-// use.
-static bool make_allocators(struct ggml_backend_sched *sched) {
+// Results lie in the pools, planned for each graph; pipeline copies in an allocator of their own.
+static bool make_memory(struct ggml_backend_sched *sched) {
     struct sched_setup *setup = &sched->setup;
     const size_t n = (size_t)setup->n_streams;
+    if (!sched_pools_make(setup)) return false;
+    if (setup->pipeline_depth == 1) return true;
     ggml_backend_buffer_type_t *bufts = ggml_mem_calloc(n, sizeof(bufts[0]));
-    if (!bufts) return false;
-    for (size_t b = 0; b < n; ++b) {
+    for (size_t b = 0; b < n && bufts; ++b) {
         bufts[b] = setup->streams[b].buft;
     }
-    sched->galloc = ggml_gallocr_new_n(bufts, setup->n_streams);
-    if (setup->pipeline_depth > 1)
-        sched->slots.galloc = ggml_gallocr_new_n(bufts, setup->n_streams);
+    if (bufts) sched->slots.galloc = ggml_gallocr_new_n(bufts, setup->n_streams);
     ggml_mem_free(bufts);
-    if (!sched->galloc || (!sched->slots.galloc && setup->pipeline_depth > 1)) return false;
-    setup->n_pools = sched->galloc->n_pools;
-    setup->pools = sched->galloc->pools;
-    for (int b = 0; b < setup->n_streams; ++b) {
-        struct sched_stream *stream = &setup->streams[b];
-        stream->pool = sched->galloc->pool_of[b];
-        stream->asks_size = stream->buft->table->get_alloc_size != NULL;
-        stream->alignment = setup->pools[stream->pool].alignment;
-        while (setup->streams[stream->pool_stream].pool != stream->pool) {
-            ++stream->pool_stream;
-        }
-    }
-    return true;
+    return sched->slots.galloc != NULL;
 }
 
 // Everything that may fail about a new scheduler. What it made is freed by
@@ -146,7 +131,7 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
     }
     // A hint only, which comes from the application: a huge one must not cost memory.
     const size_t hint = graph_size < (1u << 24) ? graph_size : (1u << 24);
-    return make_allocators(sched) && sched_graph_begin(setup, hint, &sched->graph) &&
+    return make_memory(sched) && sched_graph_begin(setup, hint, &sched->graph) &&
            sched_plan_begin(setup, &sched->plan);
 }
 
@@ -215,13 +200,13 @@ static void free_results(struct ggml_backend_sched *sched) {
 void ggml_backend_sched_free(ggml_backend_sched_t sched) {
     THREAD_GUARD_END(sched);
     if (!sched) return;
-    // Queued work reads and writes the buffers that are freed below. Without an allocator
-    // nothing was ever queued.
-    if (sched->galloc) sched_wait_all(&sched->setup, &sched->runs);
+    // Queued work reads and writes the buffers that are freed below. Without pools nothing was ever
+    // queued.
+    if (sched->setup.pools) sched_wait_all(&sched->setup, &sched->runs);
     sched_profile_drop(&sched->setup, &sched->runs);
     free_results(sched);
+    sched_pools_free(&sched->setup);
     free_streams(sched);
-    ggml_gallocr_free(sched->galloc);
     ggml_gallocr_free(sched->slots.galloc);
     ggml_mem_free(sched->slots.leafs.leafs);
     ggml_mem_free(sched->slots.streams);
@@ -273,12 +258,11 @@ ggml_backend_buffer_type_t ggml_backend_sched_get_buffer_type(ggml_backend_sched
     return b >= 0 ? sched->setup.streams[b].buft : NULL;
 }
 
-// What streams share is counted for the first of them, so that a sum over all is what is used.
 size_t ggml_backend_sched_get_buffer_size(ggml_backend_sched_t sched, ggml_backend_t backend) {
     THREAD_GUARD(sched, 0);
     const int32_t b = sched_known_stream(sched, backend, __func__);
     if (b < 0) return 0;
-    size_t size = ggml_gallocr_get_buffer_size(sched->galloc, b);
+    size_t size = sched_pools_size(&sched->setup, b);
     if (sched->slots.galloc) size += ggml_gallocr_get_buffer_size(sched->slots.galloc, b);
     return size;
 }

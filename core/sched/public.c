@@ -27,7 +27,7 @@ static bool make_fresh(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
     if (sched_is_last_graph(sched, graph)) sched_restore(sched, graph);
     if (graph->uid == 0) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT,
-              "%s: the graph was split before, and another one after it; build it anew",
+              "%s: the graph was split before, and another one after it; build a new one",
               sched->setup.function);
     return false;
 }

@@ -77,7 +77,7 @@ struct sched_experts {
     int32_t ids;   // value that `used` was read from, or -1
     int64_t count; // of experts
     uint8_t *used; // by expert
-    int64_t used_capacity;
+    int32_t used_capacity;
 };
 // Whether only some experts of the input have to be copied.
 bool sched_is_expert_copy(const struct sched_graph *graph, const struct sched_copy *copy);

@@ -5,13 +5,14 @@
 // placement.c, ../cost (placement) -> partition.c (splits) -> copies.c (tensors that are copied to)
 // -> subgraphs.c (a graph per split) -> liveness.c -> plan.c (offsets) -> bind.c (addresses).
 // split.c and allocate.c call them, run.c runs what they made; its results are struct sched_runs.
-// replay.c skips most of them for a graph that repeats the last one.
+// A graph that repeats the last one (cache.c) skips most of them.
 #ifndef GGML_SCHED_SCHED_H
 #define GGML_SCHED_SCHED_H
 
+#include "gallocr/gallocr.h"
 #include "ggml-alloc.h"
 #include "sched/pass/bind.h"
-#include "sched/replay.h"
+#include "sched/pass/cache.h"
 #include "sched/run.h"
 
 enum sched_state { SCHED_RESET, SCHED_SPLIT, SCHED_ALLOCATED };
@@ -47,8 +48,7 @@ struct ggml_backend_sched {
     struct sched_cache cache;
 
     // Buffers.
-    ggml_gallocr_t galloc; // of results; setup.pools are its pools
-    struct sched_buffer_plan buffer_plan;
+    struct sched_buffer_plan buffer_plan; // of setup.pools
     struct sched_slots slots;
     uint64_t placement_hash; // of the last graph that was allocated while realloc_callback was set
     int32_t placement_nodes; // of that graph
@@ -88,6 +88,8 @@ void sched_set_last_graph(struct ggml_backend_sched *sched, struct ggml_cgraph *
 
 // Gives the split graph memory; false with a message.
 bool sched_allocate(struct ggml_backend_sched *sched);
+// Splits and allocates a graph that repeats the last one. false without effect if it does not.
+bool sched_cache_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // Plans it and makes the buffers large enough, or only tells their sizes; false with a message.
 bool sched_reserve_buffers(struct ggml_backend_sched *sched);
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);

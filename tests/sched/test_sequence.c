@@ -105,7 +105,7 @@ static void test_another_graph_is_refused(void **state) {
     ggml_backend_sched_reset(rig.sched);
     // The first one's sources and addresses are gone.
     assert_false(ggml_backend_sched_alloc_graph(rig.sched, first.graph));
-    assert_non_null(strstr(ggml_last_error(), "build it anew"));
+    assert_non_null(strstr(ggml_last_error(), "build a new one"));
     transformer_graph_free(&first);
     transformer_graph_free(&second);
     rig_check(&rig, 3, 0, 9);

@@ -35,7 +35,7 @@ static void reset_buffers(const struct sched_setup *setup) {
 // false if a buffer has no address.
 static bool find_firsts(const struct binder *binder) {
     for (int p = 0; p < binder->setup->n_pools; ++p) {
-        const struct gallocr_pool *pool = &binder->setup->pools[p];
+        const struct memory_pool *pool = &binder->setup->pools[p];
         struct bind_chunk *first = &binder->firsts[p];
         *first = (struct bind_chunk){.buffer = pool->n_chunks > 0 ? pool->chunks[0] : NULL};
         if (!first->buffer) continue;
@@ -46,31 +46,34 @@ static bool find_firsts(const struct binder *binder) {
 }
 
 // Chunks behind the first, which memory of limited buffers needs.
-static struct bind_chunk other_chunk(const struct gallocr_pool *pool, int32_t chunk) {
+static struct bind_chunk other_chunk(const struct memory_pool *pool, int32_t chunk) {
     struct bind_chunk found = {.buffer = chunk < pool->n_chunks ? pool->chunks[chunk] : NULL};
     if (found.buffer) found.base = ggml_backend_buffer_get_base(found.buffer);
     return found;
 }
 
 // An owner of memory at its planned offset; a buffer with init_tensor is told about it. false also
-// where the chunk is missing after a failed allocation.
+// where the chunk is missing after a failed allocation, and where a graph that repeats another has
+// one tensor in two places.
 static inline bool bind_entry(const struct binder *binder, int32_t entry,
                               struct ggml_tensor *tensor) {
     const int32_t p = binder->live->ranges[entry].pool;
     const struct live_offset *place = &binder->plan->offsets[entry];
     const struct bind_chunk chunk =
         place->chunk == 0 ? binder->firsts[p] : other_chunk(&binder->setup->pools[p], place->chunk);
-    if (!chunk.base) return false;
+    if (!chunk.base || tensor->data) return false;
     tensor->buffer = chunk.buffer;
     tensor->data = chunk.base + place->offset;
     return !chunk.buffer->table->init_tensor ||
            ggml_backend_buffer_init_tensor(chunk.buffer, tensor) == GGML_STATUS_SUCCESS;
 }
 
-// Views of memory that no buffer owns have their address already.
+// Views of memory that no buffer owns have their address already, and a tensor that is listed twice
+// has that of the first.
 static bool bind_view(const struct sched_value *value) {
     const struct ggml_tensor *view = value->tensor;
-    if (!view->view_src->buffer || ((value->traits & SCHED_HAS_MEMORY) && view->buffer))
+    if (!view->view_src || !view->view_src->buffer ||
+        ((value->traits & SCHED_HAS_MEMORY) && view->buffer))
         return true;
     return ggml_backend_view_init(value->tensor) == GGML_STATUS_SUCCESS;
 }

@@ -43,7 +43,8 @@ static int32_t memory_id(const struct sched_setup *setup, ggml_backend_buffer_ty
     int32_t first_reader = -1;
     memset(readers, 0, words * sizeof(readers[0]));
     for (int b = 0; b < setup->n_streams; ++b) {
-        const bool reads = ggml_backend_dev_supports_buft(setup->streams[b].device, buft);
+        ggml_backend_dev_t device = setup->streams[b].device;
+        const bool reads = device && ggml_backend_dev_supports_buft(device, buft);
         readers[b / 64] |= (uint64_t)reads << (b % 64);
         if (reads && first_reader < 0) first_reader = b;
     }
@@ -117,6 +118,7 @@ static inline bool fill_value(const struct sched_setup *setup, int32_t number,
     uint16_t traits = traits_of_op[tensor->op] | traits_of_flags(tensor->flags);
     int32_t memory = -1;
     if (traits & SCHED_OUTPUT) out->results[out->n_results++] = number;
+    if ((traits & SCHED_EARLY) && number < out->n_nodes) out->any_early = true;
     if (tensor->buffer || tensor->data) traits |= SCHED_HAS_MEMORY;
     if (tensor->buffer && !read_buffer(setup, tensor, out, &traits, &memory)) return false;
     const bool allocated = !tensor->view_src && !(traits & SCHED_HAS_MEMORY);
@@ -131,7 +133,7 @@ static inline bool fill_value(const struct sched_setup *setup, int32_t number,
 }
 
 // Room for n values in all arrays that are indexed by them. A node is a result once as an output
-// and once because nobody uses it.
+// and once because no node uses it.
 static bool room_for_values(struct sched_graph *out, int64_t n) {
     return array_grow(&out->values, &out->values_capacity, n, sizeof(out->values[0])) &&
            array_grow(&out->results, &out->results_capacity, 2 * n, sizeof(out->results[0]));
@@ -140,7 +142,7 @@ static bool room_for_values(struct sched_graph *out, int64_t n) {
 // Whether the scheduler itself made the tensor, as a copy: an application may have got hold of one.
 static bool is_own_tensor(const struct sched_setup *setup, const struct ggml_tensor *tensor) {
     bool own = false;
-    for (int i = 0; i < SCHED_FRAMES && !own; ++i) {
+    for (int i = 0; i < SCHED_FRAMES && !own && setup->own_tensors; ++i) {
         own = tensor_pool_owns(&setup->own_tensors[i], tensor);
     }
     return own;
@@ -151,7 +153,7 @@ static int32_t add_mentioned(const struct sched_setup *setup, struct ggml_tensor
                              struct sched_graph *out) {
     if (is_own_tensor(setup, tensor)) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
-                  "%s: the graph was split before and other graphs after it; build it anew",
+                  "%s: the graph was split before and other graphs after it; build a new one",
                   setup->function);
         return -1;
     }
@@ -168,7 +170,8 @@ static int32_t add_mentioned(const struct sched_setup *setup, struct ggml_tensor
     return number;
 }
 
-// Numbers a listed tensor; NULL or one that comes twice is an error.
+// Numbers a listed tensor. NULL is an error, and so is one that comes twice: graph allocators
+// alone take that, as a view of the first.
 static inline bool number_tensor(const struct sched_setup *setup, struct ggml_tensor *tensor,
                                  int32_t number, struct sched_graph *out) {
     if (!tensor) {
@@ -176,7 +179,10 @@ static inline bool number_tensor(const struct sched_setup *setup, struct ggml_te
         return false;
     }
     if (!fill_value(setup, number, tensor, out)) return false;
-    if (tensor_index_add(&out->ids, sched_list(out), tensor, number) == number) return true;
+    const int32_t first = tensor_index_add(&out->ids, sched_list(out), tensor, number);
+    if (first == number) return true;
+    out->values[number].root = first;
+    if (!setup->own_tensors) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice", setup->function,
               tensor->name);
     return false;
@@ -295,8 +301,8 @@ static bool number_nodes(struct numberer *numberer) {
 
 // --- facts about the whole graph
 
-// Lists the nodes that nobody uses as results, except views that compute nothing, which only mark a
-// dependency.
+// Lists the nodes that no other uses as results, except views that compute nothing, which only mark
+// a dependency.
 static void find_unused(struct sched_graph *out) {
     for (int32_t i = 0; i < out->n_nodes; ++i) {
         const struct sched_value *value = &out->values[i];
@@ -355,6 +361,7 @@ static bool begin(const struct sched_setup *setup, const struct ggml_cgraph *gra
         return false;
     }
     if (!room_for_values(out, n) ||
+        !array_grow(&out->edges, &out->edges_capacity, 1, sizeof(out->edges[0])) ||
         !array_grow(&out->first_edge, &out->first_edge_capacity, (int64_t)graph->n_nodes + 1,
                     sizeof(out->first_edge[0]))) {
         return false;
@@ -369,6 +376,7 @@ static bool begin(const struct sched_setup *setup, const struct ggml_cgraph *gra
 bool sched_graph_make(const struct sched_setup *setup, const struct ggml_cgraph *graph,
                       struct sched_graph *out) {
     out->n_nodes = out->n_leafs = out->n_values = out->n_edges = out->n_results = 0;
+    out->any_early = false;
     if (!is_usable(setup, graph) || !begin(setup, graph, out)) return false;
     struct numberer numberer = {.setup = setup, .graph = graph, .out = out};
     if (!number_leafs(&numberer) || !number_nodes(&numberer)) return false;
@@ -378,7 +386,7 @@ bool sched_graph_make(const struct sched_setup *setup, const struct ggml_cgraph 
     return true;
 }
 
-// Addresses are entered when somebody asks for them: most repeated graphs are only computed.
+// Addresses are entered when they are asked for: most repeated graphs are only computed.
 void sched_graph_renew(struct sched_graph *graph, struct ggml_tensor *const *tensors) {
     for (int32_t i = 0; i < graph->n_values; ++i) {
         graph->values[i].tensor = tensors[i];

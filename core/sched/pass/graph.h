@@ -44,9 +44,10 @@ struct sched_graph {
     int32_t *first_edge; // of each node, and the end
     struct live_edge *edges;
     int32_t n_edges;
-    int32_t *results; // values that are an output, and nodes that compute something for nobody
+    int32_t *results; // values that are an output, and nodes whose result no other node reads
     int32_t n_results;
-    bool in_order; // what a node refers to has a smaller number or is no node
+    bool in_order;  // what a node refers to has a smaller number or is no node
+    bool any_early; // a node has the trait SCHED_EARLY
 
     // Kinds of memory that tensors lie in: those of the streams first, as their pools are numbered.
     struct sched_memory *memories;

@@ -25,42 +25,32 @@ static bool make_room(const struct finder *finder) {
     const int64_t n = (int64_t)out->n_entries + 1;
     return array_grow(&out->ranges, &out->ranges_capacity, n, sizeof(out->ranges[0])) &&
            array_grow(&out->last, &out->last_capacity, n, sizeof(out->last[0])) &&
-           array_grow(&out->edges, &out->edges_capacity, (int64_t)finder->graph->n_edges + 1,
-                      sizeof(out->edges[0])) &&
            array_grow(&out->numbers, &out->numbers_capacity, n, sizeof(out->numbers[0])) &&
            array_grow(&out->inplace_steps, &out->inplace_steps_capacity, n,
                       sizeof(out->inplace_steps[0]));
 }
 
-// `first` tells nodes that are set before the first step, as the user says; returns whether there
-// are such. The rest of a value's range is written when it is known, that of copies here: not all
-// of them need memory.
-static bool begin_ranges(const struct finder *finder) {
-    const struct sched_value *values = finder->graph->values;
-    const int32_t n_nodes = finder->graph->n_nodes, n_values = finder->graph->n_values;
-    struct live_range *ranges = finder->out->ranges;
-    bool any_early = false;
-    for (int32_t i = 0; i < n_nodes; ++i) {
-        const bool early = (values[i].traits & SCHED_EARLY) != 0;
-        any_early |= early;
-        ranges[i].first = early ? -1 : 0;
+// Not all copies need memory.
+static void begin_copies(const struct finder *finder) {
+    for (int32_t i = finder->graph->n_values; i < finder->out->n_entries; ++i) {
+        finder->out->ranges[i] = (struct live_range){.pool = -1, .from = -1, .root = i};
     }
-    for (int32_t i = n_values; i < finder->out->n_entries; ++i) { // copies
-        ranges[i] = (struct live_range){.pool = -1, .from = -1, .root = i};
-    }
-    return any_early;
 }
 
-// Nodes that read a copy use its memory, not that of the original.
-static void begin_edges(const struct finder *finder) {
+// Nodes that read a copy use its memory, not that of the original. false when memory runs out.
+static bool begin_edges(const struct finder *finder) {
     const struct sched_partition *partition = finder->partition;
     const int32_t n_edges = finder->graph->n_edges;
-    struct live_edge *edges = finder->out->edges;
-    if (n_edges > 0) memcpy(edges, finder->graph->edges, (size_t)n_edges * sizeof(edges[0]));
+    struct sched_liveness *out = finder->out;
+    if (partition->n_rewrites == 0) return true;
+    if (!array_grow(&out->edges, &out->edges_capacity, n_edges, sizeof(out->edges[0])))
+        return false;
+    memcpy(out->edges, finder->graph->edges, (size_t)n_edges * sizeof(out->edges[0]));
     for (int32_t i = 0; i < partition->n_rewrites; ++i) {
         const struct sched_rewrite *rewrite = &partition->rewrites[i];
-        edges[rewrite->edge].entry = finder->graph->n_values + rewrite->copy;
+        out->edges[rewrite->edge].entry = finder->graph->n_values + rewrite->copy;
     }
+    return true;
 }
 
 // --- nodes that are needed before they are computed
@@ -73,10 +63,14 @@ static void note_need(const struct finder *finder, int32_t node, int32_t entry) 
     }
 }
 
-// They have to be there from the start.
-static void note_early(const struct finder *finder) {
+// `first` of each node: -1 if it has to be there from the start, because the user says so or, with
+// `moved`, because a node needs it before it is computed.
+static void note_early(const struct finder *finder, bool moved) {
     const struct sched_graph *graph = finder->graph;
     for (int32_t i = 0; i < graph->n_nodes; ++i) {
+        finder->out->ranges[i].first = graph->values[i].traits & SCHED_EARLY ? -1 : 0;
+    }
+    for (int32_t i = 0; i < graph->n_nodes && moved; ++i) {
         note_need(finder, i, graph->values[i].root);
         for (int32_t e = graph->first_edge[i]; e < graph->first_edge[i + 1]; ++e) {
             note_need(finder, i, graph->edges[e].entry);
@@ -168,13 +162,14 @@ static bool reserve_copies(const struct finder *finder) {
 }
 
 // The other nodes live from their step.
-static bool reserve_nodes(const struct finder *finder) {
+static bool reserve_nodes(const struct finder *finder, bool any_early) {
     const struct sched_subgraphs *subgraphs = finder->subgraphs;
     const struct live_range *ranges = finder->out->ranges;
     const int32_t n_nodes = finder->graph->n_nodes;
     for (int32_t step = 0; step < n_nodes; ++step) {
         const int32_t node = sched_node_at(subgraphs, step);
-        if (ranges[node].first >= 0 && !reserve_value(finder, node, step)) return false;
+        if (any_early && ranges[node].first < 0) continue;
+        if (!reserve_value(finder, node, step)) return false;
     }
     return true;
 }
@@ -195,7 +190,7 @@ static void extend_originals(const struct finder *finder, struct liveness *liven
 }
 
 // Hands the graph to alloc/liveness.c, in the order that it asks for.
-static void find_ranges(const struct finder *finder) {
+static void find_ranges(const struct finder *finder, const struct live_range *known) {
     const struct sched_graph *graph = finder->graph;
     struct sched_liveness *out = finder->out;
     struct liveness liveness = {
@@ -203,7 +198,7 @@ static void find_ranges(const struct finder *finder) {
         .n_entries = out->n_entries,
         .order = finder->subgraphs->order,
         .first_edge = graph->first_edge,
-        .edges = out->edges,
+        .edges = finder->partition->n_rewrites > 0 ? out->edges : graph->edges,
         .ranges = out->ranges,
         .last = out->last,
         .inplace_steps = out->inplace_steps,
@@ -214,7 +209,46 @@ static void find_ranges(const struct finder *finder) {
         liveness_keep(&liveness, graph->results[k]);
     }
     liveness_keep_unused(&liveness, out->numbers, out->n_early);
-    liveness_find_takeovers(&liveness);
+    liveness_find_takeovers(&liveness, known);
+}
+
+// --- the plan that is known
+
+// Whether what needs memory begins as planned and is no larger: a smaller entry leaves a gap but
+// overlaps nothing, and one that has memory by now needs none. O(entries).
+static bool may_hold(const struct sched_liveness *live, const struct sched_buffer_plan *known) {
+    bool same = known->valid && known->n_entries == live->n_entries;
+    for (int32_t i = 0; same && i < live->n_entries; ++i) {
+        const struct live_range *now = &live->ranges[i], *then = &known->ranges[i];
+        same = now->pool < 0 ||
+               (now->pool == then->pool && now->first == then->first && now->size <= then->size);
+    }
+    return same;
+}
+
+// Whether all takeovers of the plan were possible, and memory is released as planned. O(entries).
+static bool holds(const struct sched_liveness *live, const struct sched_buffer_plan *known) {
+    bool same = true;
+    for (int32_t i = 0; same && i < live->n_entries; ++i) {
+        const int32_t from = known->ranges[i].from;
+        same = live->ranges[i].pool < 0 ||
+               ((live->ranges[i].from == from || (from >= 0 && live->ranges[from].pool < 0)) &&
+                live->last[i].step == known->last[i].step);
+    }
+    return same;
+}
+
+// Live ranges with the takeovers of the plan; if it does not hold then, with all that are possible.
+static void find_ranges_as(const struct finder *finder, const struct sched_buffer_plan *known) {
+    struct sched_liveness *out = finder->out;
+    const bool tried = known && may_hold(out, known);
+    find_ranges(finder, tried ? known->ranges : NULL);
+    out->held = tried && holds(out, known);
+    if (!tried || out->held) return;
+    for (int32_t k = 0; k < out->n_numbers; ++k) {
+        out->ranges[out->numbers[k]].from = -1;
+    }
+    find_ranges(finder, NULL);
 }
 
 // Early entries, copies and nodes are listed in this order, so that an entry that takes memory over
@@ -222,18 +256,20 @@ static void find_ranges(const struct finder *finder) {
 bool sched_find_liveness(const struct sched_setup *setup, const struct sched_graph *graph,
                          const struct sched_placement *placement,
                          const struct sched_partition *partition,
-                         const struct sched_subgraphs *subgraphs, struct sched_liveness *out) {
+                         const struct sched_subgraphs *subgraphs,
+                         const struct sched_buffer_plan *known, struct sched_liveness *out) {
     const struct finder finder = {setup, graph, placement, partition, subgraphs, out};
     out->n_entries = graph->n_values + partition->n_copies;
     out->n_numbers = 0;
-    if (!make_room(&finder)) return false;
-    const bool any_early = begin_ranges(&finder), any_moved = !graph->in_order || subgraphs->order;
-    begin_edges(&finder);
-    if (any_moved) note_early(&finder);
-    if (!reserve_early(&finder, any_early || any_moved) || !reserve_copies(&finder) ||
-        !reserve_nodes(&finder))
+    const bool moved = !graph->in_order || subgraphs->order;
+    const bool any_early = graph->any_early || moved; // among the nodes
+    if (!make_room(&finder) || !begin_edges(&finder)) return false;
+    begin_copies(&finder);
+    if (any_early) note_early(&finder, moved);
+    if (!reserve_early(&finder, any_early) || !reserve_copies(&finder) ||
+        !reserve_nodes(&finder, any_early))
         return false;
-    find_ranges(&finder);
+    find_ranges_as(&finder, known);
     return true;
 }
 

@@ -188,8 +188,15 @@ static inline bool is_tied(const struct sched_value *values, int32_t node) {
     return (value->traits & (SCHED_INPUT | SCHED_HAS_WEIGHT)) || values[value->root].memory >= 0;
 }
 
-// Leafs first, as nodes are placed by them. O(nodes + edges).
-static bool place_all_fixed(const struct placer *placer) {
+// The nodes that compute and have no stream yet; all lie in [first, last].
+struct unplaced {
+    int32_t count;
+    int32_t first, last;
+};
+
+// Leafs first, as nodes are placed by them; *out_left are the nodes that are left. O(nodes +
+// edges).
+static bool place_all_fixed(const struct placer *placer, struct unplaced *out_left) {
     const struct sched_value *values = placer->graph->values;
     const struct sched_placed *placed = placer->out->placed;
     const int32_t n_nodes = placer->graph->n_nodes, n_values = placer->graph->n_values;
@@ -197,33 +204,16 @@ static bool place_all_fixed(const struct placer *placer) {
         if (placed[i].backend < 0 && !place_fixed(placer, i, -1)) return false;
     }
     for (int32_t i = 0; i < n_nodes; ++i) {
-        if (!is_tied(values, i) || placed[i].backend >= 0) continue;
-        if (!place_fixed(placer, i, first_weight(placer, i))) return false;
+        if (placed[i].backend >= 0) continue;
+        if (is_tied(values, i) && !place_fixed(placer, i, first_weight(placer, i))) return false;
+        if (placed[i].backend >= 0 || (values[i].traits & SCHED_VIEW_OP)) continue;
+        if (out_left->count++ == 0) out_left->first = i;
+        out_left->last = i;
     }
     return true;
 }
 
 // --- 2: what lies between
-
-// The nodes that compute and have no stream yet; all lie in [first, last].
-struct unplaced {
-    int32_t count;
-    int32_t first, last;
-};
-
-// How many nodes are left, and between which ones the spreading has to walk.
-static struct unplaced find_unplaced(const struct placer *placer) {
-    const struct sched_value *values = placer->graph->values;
-    const struct sched_placed *placed = placer->out->placed;
-    const int32_t n_nodes = placer->graph->n_nodes;
-    struct unplaced unplaced = {0};
-    for (int32_t i = 0; i < n_nodes; ++i) {
-        if (placed[i].backend >= 0 || (values[i].traits & SCHED_VIEW_OP)) continue;
-        if (unplaced.count++ == 0) unplaced.first = i;
-        unplaced.last = i;
-    }
-    return unplaced;
-}
 
 // Hands streams on to unplaced nodes from the last placed one before them (step 1) or after them
 // (step -1), and keeps count of those that are left. Unless spread_last, the last stream does not
@@ -420,8 +410,8 @@ bool sched_place(const struct sched_setup *setup, const struct sched_graph *grap
         sched_assign(out, i, -1, SCHED_REASON_NONE);
     }
     apply_pins(&placer);
-    if (!place_all_fixed(&placer)) return false;
-    struct unplaced unplaced = find_unplaced(&placer);
+    struct unplaced unplaced = {0};
+    if (!place_all_fixed(&placer, &unplaced)) return false;
     expand(&placer, &unplaced, 1, false);
     expand(&placer, &unplaced, -1, false);
     expand(&placer, &unplaced, 1, true);

@@ -20,32 +20,11 @@ static void forget_chunks(const struct sched_setup *setup, struct sched_plan *pl
     }
 }
 
-// Whether the entry lives as the one that was planned. A smaller one leaves a gap but overlaps
-// nothing.
-static bool same_life(const struct sched_liveness *live, const struct sched_buffer_plan *known,
-                      int32_t entry) {
-    const struct live_range *now = &live->ranges[entry], *then = &known->ranges[entry];
-    return now->pool == then->pool &&
-           (now->pool < 0 ||
-            (now->first == then->first && now->from == then->from && now->size <= then->size &&
-             live->last[entry].step == known->last[entry].step));
-}
-
-// Whether the plan of the buffers holds for these live ranges. O(entries), where planning anew is
-// O(n log n).
-static bool holds(const struct sched_liveness *live, const struct sched_buffer_plan *known) {
-    bool same = known->valid && known->n_entries == live->n_entries;
-    for (int32_t i = 0; same && i < live->n_entries; ++i) {
-        same = same_life(live, known, i);
-    }
-    return same;
-}
-
 // Whether each pool has buffers as large as its chunks.
 static bool fits(const struct sched_setup *setup, const struct sched_plan *plan) {
     bool all = true;
     for (int p = 0; p < setup->n_pools && all; ++p) {
-        all = gallocr_pool_fits(&setup->pools[p], plan->pools[p].sizes, plan->pools[p].count);
+        all = memory_pool_fits(&setup->pools[p], plan->pools[p].sizes, plan->pools[p].count);
     }
     return all;
 }
@@ -66,7 +45,7 @@ bool sched_plan_make(const struct sched_setup *setup, const struct sched_livenes
                     sizeof(out->offsets[0]))) {
         return false;
     }
-    if (known && holds(live, known)) {
+    if (live->held) {
         memcpy(out->offsets, known->offsets, (size_t)live->n_entries * sizeof(out->offsets[0]));
         out->fits = true;
         return true;
@@ -83,6 +62,15 @@ bool sched_plan_make(const struct sched_setup *setup, const struct sched_livenes
     return true;
 }
 
+bool sched_plan_provide(struct sched_setup *setup, const struct sched_plan *plan) {
+    bool provided = true;
+    for (int p = 0; p < setup->n_pools && provided; ++p) {
+        const struct memory_chunks *chunks = &plan->pools[p];
+        provided = memory_pool_provide(&setup->pools[p], chunks->sizes, chunks->count);
+    }
+    return provided;
+}
+
 void sched_plan_free(const struct sched_setup *setup, struct sched_plan *plan) {
     forget_chunks(setup, plan);
     ggml_mem_free(plan->pools);
@@ -91,7 +79,7 @@ void sched_plan_free(const struct sched_setup *setup, struct sched_plan *plan) {
 
 // --- the plan of the buffers
 
-// Copies what holds() compares, as the live ranges are those of the next graph soon.
+// Copies what the next graph is compared with, as the live ranges are those of the next graph soon.
 void sched_buffer_plan_set(const struct sched_liveness *live, const struct sched_plan *plan,
                            struct sched_buffer_plan *out) {
     const int64_t n = live->n_entries;

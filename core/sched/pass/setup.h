@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What every pass reads and none writes: the streams, the settings of the application and, for
 // messages, the public function that is running. Passes know nothing of the scheduler itself: each
-// takes this, const results of passes before it, and one result to write.
+// takes this, const results of passes before it, and one result to write. A graph allocator has one
+// too: its streams are buffers, of which only the memory is known.
 #ifndef GGML_SCHED_SETUP_H
 #define GGML_SCHED_SETUP_H
 
-#include "alloc/gallocr.h"
+#include "alloc/memory_pool.h"
 #include "base/data/tensor_index.h"
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"
@@ -39,7 +40,7 @@ struct sched_setup {
     int n_streams;
     struct sched_stream *streams;
     int n_pools;
-    const struct gallocr_pool *pools; // kinds of memory of the streams, with their buffers
+    struct memory_pool *pools; // kinds of memory of the streams, with their buffers
     int pipeline_depth;
     bool op_offload;
     bool restricted;                     // not every stream is allowed
@@ -48,8 +49,17 @@ struct sched_setup {
     struct sched_pin *pins;         // until the next reset
     int32_t n_pins, pins_capacity;
     struct tensor_index pin_ids;
-    const struct tensor_pool *own_tensors; // SCHED_FRAMES pools of copies: graphs may not use them
+    const struct tensor_pool *own_tensors; // SCHED_FRAMES pools of copies: graphs may not use them;
+                                           // NULL: there are none, and graphs may list a node twice
 };
+
+// Opens the pools of all streams, whose buffer types are set: streams of one kind of memory share
+// one, so that one does not hold what another could use. false when memory runs out.
+bool sched_pools_make(struct sched_setup *setup);
+void sched_pools_free(struct sched_setup *setup);
+// Bytes of a stream's buffers. What streams share counts for the first of them, so that a sum over
+// all is what is used.
+size_t sched_pools_size(const struct sched_setup *setup, int32_t b);
 
 // Name of the stream's device, for messages.
 static inline const char *sched_stream_label(const struct sched_setup *setup, int32_t backend) {

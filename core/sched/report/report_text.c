@@ -18,7 +18,7 @@ static size_t bounded(size_t size) {
 
 // --- text, for a person: streams first, then splits in the order in which they run
 
-// A split with its copies, then its nodes with why each runs there: what somebody who looks for an
+// A split with its copies, then its nodes with why each runs there: what a reader who looks for an
 // unwanted copy reads from top to bottom.
 static void write_split(struct text_writer *writer, ggml_sched_report_t report, size_t number) {
     const struct ggml_sched_split_info *split = &report->splits[number];

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The cache of a scheduler, around the passes: it remembers the last graph, and gives one that
-// repeats it the results of the passes for that. Without it (GGML_SCHED_CACHE=0) each graph goes
-// through the passes, which give it the same splits, streams, buffers and addresses.
-#ifndef GGML_SCHED_REPLAY_H
-#define GGML_SCHED_REPLAY_H
+// The cache around the passes: it remembers the last graph, so that one that repeats it gets the
+// results of the passes for that. Without it (GGML_SCHED_CACHE=0) each graph goes through the
+// passes, which give it the same splits, streams, buffers and addresses.
+#ifndef GGML_SCHED_CACHE_H
+#define GGML_SCHED_CACHE_H
 
 #include <stddef.h>
 
-#include "ggml.h"
-
-struct ggml_backend_sched;
+#include "sched/pass/graph.h"
 
 // Bytes of a tensor from its extents to its flags: strides, operation and parameters lie between
 // them without padding, so that one comparison is enough for all.
@@ -42,11 +40,13 @@ struct sched_cache {
 // Reads the environment.
 void sched_cache_begin(struct sched_cache *cache);
 void sched_cache_free(struct sched_cache *cache);
-// Splits and allocates a graph that repeats the last one in everything but the addresses of its
-// tensors. false without effect if it does not.
-bool sched_cache_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+// Whether the graph repeats the last one in everything but the addresses of its tensors:
+// `cache->tensors` then has those, by value.
+bool sched_cache_matches(const struct sched_cache *cache, const struct sched_setup *setup,
+                         const struct sched_graph *graph, const struct ggml_cgraph *source);
 // Remembers the graph that was allocated, if another can repeat it and it looks like the one
 // before: graphs that never recur need not be copied.
-void sched_cache_remember(struct ggml_backend_sched *sched);
+void sched_cache_remember(const struct sched_setup *setup, const struct sched_graph *graph,
+                          const struct ggml_cgraph *source, struct sched_cache *cache);
 
 #endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// The buffers of a pool: see memory_pool.h.
+#include "alloc/memory_pool.h"
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "ggml-backend.h"
+
+struct memory_pool memory_pool_of(ggml_backend_buffer_type_t buft) {
+    const size_t alignment = ggml_backend_buft_get_alignment(buft);
+    const size_t limit = ggml_backend_buft_get_max_size(buft);
+    return (struct memory_pool){
+        .buft = buft, .alignment = alignment, .chunk_limit = limit & ~(alignment - 1)};
+}
+
+// A chunk of tensors without elements still needs an address to give them.
+static size_t chunk_bytes(const struct memory_pool *pool, size_t planned) {
+    return planned > 0 ? planned : pool->alignment;
+}
+
+// Makes chunk i at least `size` bytes large; what it held is lost then.
+static bool ensure_chunk(struct memory_pool *pool, int32_t i, size_t size) {
+    ggml_backend_buffer_t *chunk = &pool->chunks[i];
+    if (*chunk && ggml_backend_buffer_get_size(*chunk) >= size) return true;
+    ggml_backend_buffer_free(*chunk); // first, so that both need not fit
+    *chunk = ggml_backend_buft_alloc_buffer(pool->buft, size);
+    if (*chunk) ggml_backend_buffer_set_usage(*chunk, GGML_BACKEND_BUFFER_USAGE_COMPUTE);
+    return *chunk != NULL;
+}
+
+bool memory_pool_fits(const struct memory_pool *pool, const size_t *sizes, int32_t n) {
+    bool fits = n <= pool->n_chunks;
+    for (int32_t i = 0; i < n && fits; ++i) {
+        fits = pool->chunks[i] &&
+               ggml_backend_buffer_get_size(pool->chunks[i]) >= chunk_bytes(pool, sizes[i]);
+    }
+    return fits;
+}
+
+bool memory_pool_provide(struct memory_pool *pool, const size_t *sizes, int32_t n) {
+    if (n > pool->n_chunks) {
+        const size_t bytes = (size_t)n * sizeof(pool->chunks[0]);
+        ggml_backend_buffer_t *chunks = ggml_mem_realloc(pool->chunks, bytes);
+        if (!chunks) {
+            ggml_fail(GGML_HOST_OUT_OF_MEMORY, "graph allocator: no memory to list %d buffers",
+                      (int)n);
+            return false;
+        }
+        pool->chunks = chunks;
+        while (pool->n_chunks < n) {
+            pool->chunks[pool->n_chunks++] = NULL;
+        }
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        if (!ensure_chunk(pool, i, chunk_bytes(pool, sizes[i]))) return false;
+    }
+    return true;
+}
+
+void memory_pool_free(struct memory_pool *pool) {
+    for (int32_t k = 0; k < pool->n_chunks; ++k) {
+        ggml_backend_buffer_free(pool->chunks[k]);
+    }
+    ggml_mem_free(pool->chunks);
+}
