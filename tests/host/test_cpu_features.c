@@ -204,8 +204,12 @@ static void test_this_machine_against_the_kernel(void **state) {
     if (!read_flags(flags, sizeof(flags))) return; // the system does not tell
     const uint64_t features = ggml_host_cpu_features();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        const bool found = (features & rows[i].feature) != 0,
+                   listed = has_flag(flags, rows[i].flag);
         print_message("# %s\n", rows[i].flag);
-        assert_int_equal((features & rows[i].feature) != 0, has_flag(flags, rows[i].flag));
+        // Some hypervisors give the kernel fewer features than the CPUID instruction of programs.
+        if (found && !listed && has_flag(flags, "hypervisor")) continue;
+        assert_int_equal(found, listed);
     }
     // The kernel shows tiles even where it does not hand them out.
     if (features & BIT(AMX_TILE)) assert_true(has_flag(flags, "amx_tile"));
