@@ -201,7 +201,9 @@ WRONG(hashes_without_buckets, words_of(bytes, DT_GNU_HASH)[0] = 0)
 WRONG(hashes_with_too_many_buckets, words_of(bytes, DT_GNU_HASH)[0] = UINT32_MAX)
 WRONG(hashes_without_filter, words_of(bytes, DT_GNU_HASH)[2] = 0)
 WRONG(hashes_with_odd_filter, words_of(bytes, DT_GNU_HASH)[2] = 3)
-WRONG(no_hashes, forget(bytes, DT_GNU_HASH); hide(bytes, SHT_GNU_HASH))
+// Some linkers write both tables.
+WRONG(no_hashes, forget(bytes, DT_GNU_HASH); hide(bytes, SHT_GNU_HASH); forget(bytes, DT_HASH);
+      hide(bytes, SHT_HASH))
 WRONG(old_hashes_elsewhere, add_entry(bytes, DT_HASH, FAR))
 // The first symbol is zeros, the file's first bytes are large numbers.
 WRONG(old_hashes_without_buckets, add_entry(bytes, DT_HASH, section_of(bytes, ".dynsym")->sh_addr))

@@ -208,8 +208,11 @@ CPU_INLINE void multiply_columns(const struct strip_panel *a, const struct strip
                                  const int group, const int most, int first, const int columns,
                                  float (*sums)[ROWS]) {
     CPU_UNROLLED
-    for (int i = 0; i < columns * ROWS; i += VECTOR_ROWS)
-        _mm256_store_ps(sums[0] + i, _mm256_setzero_ps());
+    for (int c = 0; c < columns; ++c) {
+        CPU_UNROLLED
+        for (int i = 0; i < ROWS; i += VECTOR_ROWS)
+            _mm256_store_ps(sums[c] + i, _mm256_setzero_ps());
+    }
     for (int64_t g = 0; g < k / group; ++g) {
         __m256i dots[STRIP_COLUMNS][VECTORS_PER_PANEL];
         const uint8_t(*x)[STRIP_COLUMNS][4] =
