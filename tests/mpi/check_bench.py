@@ -31,7 +31,7 @@ def main():
     report = json.loads(done.stdout) if done.returncode == 0 else {}
     rows = {row["name"]: row for row in report.get("results", [])}
     check("two nodes are measured", report.get("nodes") == 2, done)
-    check("what is measured", {"round_trip", "set", "get", "copy", "all_reduce", "graph"} <= set(rows), done)
+    check("what is measured", {"round_trip", "set", "get", "copy", "all_reduce", "all_reduce_twins", "graph"} <= set(rows), done)
     check("times are positive", rows and all(row["us"] > 0 and row["bare_us"] > 0 and row["ratio"] > 0 for row in rows.values()),
           rows)
     done = run(*MPIRUN, "-n", "1", BENCH, "mpi", *small)

@@ -26,18 +26,17 @@
 
 enum { MOST = 8, STEPS = 4, PROMPT = 5 };
 
-static ggml_backend_dev_t remote[MOST]; // the CPU of each node
+static ggml_backend_dev_t remote[MOST]; // of all nodes
 static int n_remote;
 static const struct ggml_extension_comm *comm;
 
 static int start(void **state) {
     (void)state;
     ggml_backend_load_all();
-    for (n_remote = 0; n_remote < MOST; ++n_remote) {
-        char name[32];
-        snprintf(name, sizeof(name), "MPI%d:CPU", n_remote + 1);
-        remote[n_remote] = ggml_backend_dev_by_name(name);
-        if (!remote[n_remote]) break;
+    for (size_t i = 0; i < ggml_backend_dev_count() && n_remote < MOST; ++i) {
+        ggml_backend_dev_t device = ggml_backend_dev_get(i);
+        const bool is_remote = strncmp(ggml_backend_dev_name(device), "MPI", 3) == 0;
+        if (is_remote) remote[n_remote++] = device;
     }
     if (n_remote == 0) return -1;
     comm = ggml_backend_reg_get_extension(ggml_backend_dev_backend_reg(remote[0]),
@@ -53,7 +52,7 @@ static double seconds(void) {
 
 // --- groups --------------------------------------------------------------------------------------
 
-// One rank for each node, and the last node twice.
+// One rank for each device, and the last one twice: its node has several ranks.
 struct ranks {
     uint32_t n;
     ggml_backend_t streams[MOST + 1];
@@ -179,6 +178,20 @@ static void reduce(enum ggml_type type, int64_t n, const struct combination *c) 
 
 // Fewer elements than ranks, few, many, and more than a piece of a transfer.
 static const int64_t sizes[] = {1, 2, 100, 8192, 8193, 100003, 3500001};
+
+// What goes on between nodes of several ranks: few and many elements.
+static void test_some_sums(void **state) {
+    static const int64_t some[] = {2, 100, 8193, 20001};
+    (void)state;
+    for (size_t s = 0; s < sizeof(some) / sizeof(some[0]); ++s) {
+        for (uint32_t mask = 0; mask < 3; ++mask) {
+            struct combination c = {mask == 2 ? GGML_COMM_MAX : GGML_COMM_SUM, {0}};
+            for (int k = 0; k <= MOST; ++k) // all, the second, all but the first
+                c.counts[k] = mask == 0 || (mask == 1 ? k == 1 : k > 0);
+            reduce(s % 2 ? GGML_TYPE_F16 : GGML_TYPE_F32, some[s], &c);
+        }
+    }
+}
 
 static void test_sums(void **state) {
     (void)state;
@@ -487,9 +500,13 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_what_is_wrong_is_refused),
         cmocka_unit_test(test_a_transformer_split_by_tensors_equals_one_host),
     };
+    const struct CMUnitTest few[] = {
+        cmocka_unit_test(test_some_sums),
+        cmocka_unit_test(test_a_transformer_split_by_tensors_equals_one_host)};
     const struct CMUnitTest hung[] = {cmocka_unit_test(test_a_node_that_hangs_while_adding)};
     const struct CMUnitTest killed[] = {cmocka_unit_test(test_a_node_that_is_killed_while_adding)};
     const char *which = argc > 1 ? argv[1] : "usual";
+    if (strcmp(which, "few") == 0) return cmocka_run_group_tests(few, start, NULL);
     if (strcmp(which, "hung") == 0) return cmocka_run_group_tests(hung, start, NULL);
     if (strcmp(which, "killed") == 0) return cmocka_run_group_tests(killed, start, NULL);
     return cmocka_run_group_tests(usual, start, NULL);

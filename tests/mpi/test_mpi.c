@@ -283,6 +283,18 @@ static void test_a_transformer_over_all_nodes_equals_one_host(void **state) {
     }
 }
 
+// As often as check_messages.py wants, which counts what the nodes are sent meanwhile.
+static void test_tokens(void **state) {
+    static float computed[STEPS][VOCABULARY];
+    struct session s;
+    (void)state;
+    assert_non_null(getenv("TEST_TIMES"));
+    session_begin(&s, transformer_small.layers, remote, n_remote);
+    for (int i = 0; i < atoi(getenv("TEST_TIMES")); ++i)
+        generate(&s, computed);
+    session_end(&s);
+}
+
 // --- streams -------------------------------------------------------------------------------------
 
 // Adds 1 to a tensor again and again; how often is told by the number of graphs.
@@ -580,6 +592,62 @@ static void test_weights_are_read_where_they_are(void **state) {
     set_from_mapping(folder, "same", 0);
 }
 
+// --- nodes of other jobs -------------------------------------------------------------------------
+
+static ggml_backend_dev_t await_device(const char *name) {
+    const double begin = seconds();
+    ggml_backend_dev_t device;
+    while (!(device = ggml_backend_dev_by_name(name)) && seconds() < begin + 40)
+        usleep(10000);
+    if (!device) fail_msg("%s has not come", name);
+    return device;
+}
+
+// What a device of a node that has left holds is gone, and says why.
+static void expect_to_leave(ggml_backend_dev_t device) {
+    const double begin = seconds();
+    struct area area;
+    uint8_t byte;
+    area_new(&area, device, 1);
+    kill((pid_t)atoi(info_of(device, "mpi-process")), SIGTERM);
+    ggml_clear_error();
+    while (ggml_last_status() == GGML_HOST_OK && seconds() < begin + 10) {
+        usleep(10000);
+        ggml_backend_tensor_get(area.tensor, &byte, 0, 1);
+    }
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    if (!strstr(ggml_last_error(), "it has left")) fail_msg("%s", ggml_last_error());
+    area_free(&area);
+}
+
+// check_join.py starts them, one after the other. Layers go over a node of this job and the one
+// that has joined: between these bytes go through the program.
+static void test_nodes_of_other_jobs_come_and_go(void **state) {
+    static float expected[STEPS][VOCABULARY], computed[STEPS][VOCABULARY];
+    struct session s;
+    (void)state;
+    assert_int_equal(n_remote, 1);
+    const size_t n_before = ggml_backend_dev_count();
+    session_begin(&s, transformer_small.layers, NULL, 0);
+    generate(&s, expected);
+    session_end(&s);
+    for (int peer = 2; peer <= 3; ++peer) {
+        char name[32];
+        snprintf(name, sizeof(name), "MPI%d:CPU", peer);
+        remote[1] = await_device(name);
+        assert_true(ggml_backend_dev_count() >= n_before + (size_t)peer - 1);
+        session_begin(&s, transformer_small.layers, remote, 2);
+        generate(&s, computed);
+        session_end(&s);
+        expect_same(computed, expected);
+        expect_to_leave(remote[1]);
+    }
+    session_begin(&s, transformer_small.layers, remote, 1);
+    generate(&s, computed);
+    session_end(&s);
+    expect_same(computed, expected);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest usual[] = {
         cmocka_unit_test(test_devices_have_hosts_ranks_and_memory),
@@ -599,9 +667,13 @@ int main(int argc, char **argv) {
     const struct CMUnitTest copy[] = {
         cmocka_unit_test(test_a_node_that_is_killed_while_it_sends_to_another)};
     const struct CMUnitTest files[] = {cmocka_unit_test(test_weights_are_read_where_they_are)};
+    const struct CMUnitTest join[] = {cmocka_unit_test(test_nodes_of_other_jobs_come_and_go)};
+    const struct CMUnitTest tokens[] = {cmocka_unit_test(test_tokens)};
     const char *which = argc > 1 ? argv[1] : "usual";
     if (strcmp(which, "hung") == 0) return cmocka_run_group_tests(hung, start, NULL);
     if (strcmp(which, "killed") == 0) return cmocka_run_group_tests(killed, start, NULL);
+    if (strcmp(which, "join") == 0) return cmocka_run_group_tests(join, start, NULL);
+    if (strcmp(which, "tokens") == 0) return cmocka_run_group_tests(tokens, start, NULL);
     if (strcmp(which, "files") == 0) return cmocka_run_group_tests(files, start, NULL);
     if (strcmp(which, "killed-load") == 0) return cmocka_run_group_tests(load, start, NULL);
     if (strcmp(which, "killed-set") == 0) return cmocka_run_group_tests(set, start, NULL);

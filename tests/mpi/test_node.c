@@ -452,6 +452,114 @@ static void test_a_quiet_set_is_answered_only_if_it_fails(void **state) {
     end_server(&server);
 }
 
+// --- answers that can wait
+// ------------------------------------------------------------------------
+
+// The queue has a transfer before it and more behind it: what is done meanwhile is told by the last
+// answer, but not what failed.
+static void test_answers_wait_for_the_next_one(void **state) {
+    const struct wire_tensor tensor = one_float(0), beyond = one_float(300);
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    tell(&server, (struct wire_message){.kind = WIRE_STREAM_NEW, .id = 2, .queue = 1}, 0, 0);
+    await_answer(2);
+    atomic_store(&holds, true);
+    for (uint64_t id = 3; id <= 7; ++id) {
+        const bool copies = id >= 5;
+        struct request request = {.message = {.magic = WIRE_MAGIC,
+                                              .kind = copies ? WIRE_COPY : WIRE_RECEIVE,
+                                              .id = id,
+                                              .status = WIRE_OR_NEXT,
+                                              .queue = 1,
+                                              .size = copies ? 0 : 4,
+                                              .peer = copies ? 0 : 2,
+                                              .tag = copies ? 0 : LINK_FIRST_TAG}};
+        if (id < 5) request.message.kind = WIRE_SET;
+        put(&request, &tensor, sizeof(tensor));
+        if (copies) put(&request, id == 6 ? &beyond : &tensor, sizeof(tensor));
+        send_request(&server, &request);
+    }
+    while (atomic_load(&n_waiting) == 0)
+        usleep(1000);
+    atomic_store(&holds, false);
+    await_answer(7);
+    assert_int_equal(atomic_load(&answers[7]), 1 + GGML_HOST_OK);
+    assert_int_equal(atomic_load(&answers[6]), 1 + GGML_HOST_INVALID_ARGUMENT);
+    assert_int_equal(atomic_load(&answers[5]), 0);
+    assert_int_equal(atomic_load(&answers[4]), 0);
+    end_server(&server);
+}
+
+// --- sums within a node --------------------------------------------------------------------------
+
+// Rank `rank` of two that are both of this node, in a queue of its own, of n floats.
+static void add_up(struct server *server, uint64_t id, uint32_t rank, int64_t n) {
+    static const struct wire_rank ranks[2] = {{.peer = 1, .counts = 1}, {.peer = 1, .counts = 1}};
+    struct request request = {.message = {.magic = WIRE_MAGIC,
+                                          .kind = WIRE_REDUCE,
+                                          .id = id,
+                                          .queue = 1 + rank,
+                                          .device = rank,
+                                          .value = GGML_COMM_SUM,
+                                          .object = 9,
+                                          .tag = LINK_FIRST_GROUP_TAG,
+                                          .peer = WIRE_BY_NODES,
+                                          .n_nodes = 2}};
+    struct wire_tensor tensor = one_float(64 * (uint64_t)rank);
+    tensor.ne[0] = n;
+    tensor.nb[1] = tensor.nb[2] = tensor.nb[3] = 4 * (uint64_t)n;
+    put(&request, &tensor, sizeof(tensor));
+    put(&request, ranks, sizeof(ranks));
+    send_request(server, &request);
+}
+
+static bool has_meeting(struct server *server) {
+    pthread_mutex_lock(&server->lock);
+    const bool any = server->meetings != NULL;
+    pthread_mutex_unlock(&server->lock);
+    return any;
+}
+
+// Sums again and again, then one that the ranks do not agree on: who waits is told with the group.
+static void test_ranks_of_a_node_add_up_in_it(void **state) {
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+        struct wire_message stream = {.kind = WIRE_STREAM_NEW, .id = 2 + rank, .queue = 1 + rank};
+        tell(&server, stream, 0, 0);
+        await_answer(2 + rank);
+    }
+    tell(&server, quiet_set, 0, 1.0f);
+    tell(&server, quiet_set, 64, 2.0f);
+    for (uint64_t id = 10; id < 16; id += 2) { // 1 + 2, 3 + 3, 6 + 6
+        add_up(&server, id, 1, 1);
+        add_up(&server, id + 1, 0, 1);
+    }
+    await_answer(14);
+    await_answer(15);
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+        tell(&server, (struct wire_message){.kind = WIRE_GET, .id = 20 + rank, .size = 4},
+             64 * rank, 0);
+        await_answer(20 + rank);
+        assert_true(answered == 12.0f);
+    }
+    add_up(&server, 30, 0, 1);
+    while (!has_meeting(&server))
+        usleep(1000);
+    add_up(&server, 31, 1, 2);
+    await_answer(31);
+    assert_int_equal(atomic_load(&answers[31]), 1 + GGML_HOST_INVALID_ARGUMENT);
+    usleep(20000);
+    assert_int_equal(atomic_load(&answers[30]), 0);
+    tell(&server, (struct wire_message){.kind = WIRE_GROUP_LOST, .object = 9}, 0, 0);
+    await_answer(30);
+    assert_int_equal(atomic_load(&answers[30]), 1 + GGML_HOST_DEVICE_LOST);
+    assert_false(has_meeting(&server));
+    end_server(&server);
+}
+
 // --- what is refused, and how --------------------------------------------------------------------
 
 static void expect_refusal(struct server *server, const struct request *request, const char *why) {
@@ -602,6 +710,8 @@ int main(void) {
         cmocka_unit_test(test_a_node_survives_whatever_it_is_told),
         cmocka_unit_test(test_a_quiet_set_is_done_before_later_requests_of_other_queues),
         cmocka_unit_test(test_a_quiet_set_is_answered_only_if_it_fails),
+        cmocka_unit_test(test_answers_wait_for_the_next_one),
+        cmocka_unit_test(test_ranks_of_a_node_add_up_in_it),
         cmocka_unit_test(test_buffers_that_can_not_be_are_refused_by_name),
         cmocka_unit_test(test_tensors_lie_within_their_buffers),
         cmocka_unit_test(test_graphs_that_can_not_be_are_refused_by_name),

@@ -40,11 +40,12 @@ struct bench {
     struct options options;
     struct bare bare;
     struct place places[MOST_NODES + 1]; // the nodes, and the CPU here
-    int n;
+    struct place twins[MOST_NODES];      // the nodes again: another stream of each
+    int n, n_twins;
     char *bytes;
     size_t size;
     const struct ggml_extension_comm *comm;
-    ggml_comm_group_t group;
+    ggml_comm_group_t group, twin_group; // of the places, of places and twins
     bool failed;
 };
 
@@ -103,6 +104,10 @@ static bool bench_open(struct bench *bench) {
         good = place_make(&bench->places[bench->n], device, bench->size, options->nodes);
         bench->n += good;
     }
+    for (int i = 0; good && i < bench->n; ++i) {
+        good = place_make(&bench->twins[i], bench->places[i].device, reduced, 1);
+        bench->n_twins += good;
+    }
     device = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
     return good && bench->n > 0 && device &&
            place_make(&bench->places[bench->n], device, 4096, options->nodes);
@@ -110,24 +115,40 @@ static bool bench_open(struct bench *bench) {
 
 static void bench_close(struct bench *bench) {
     if (bench->group) bench->comm->group_free(bench->group);
+    if (bench->twin_group) bench->comm->group_free(bench->twin_group);
+    for (int i = 0; i < bench->n_twins; ++i)
+        place_free(&bench->twins[i]);
     for (int i = 0; i <= bench->n; ++i)
         place_free(&bench->places[i]);
     free(bench->bytes);
 }
 
-// A group of all nodes' streams; none without the extension or with a single node.
-static void make_group(struct bench *bench) {
-    ggml_backend_t streams[MOST_NODES];
-    for (int i = 0; i < bench->n; ++i)
-        streams[i] = bench->places[i].stream;
+// A group of so many streams, NULL if there is none.
+static ggml_comm_group_t group_of(const struct bench *bench, ggml_backend_t *streams, int n) {
     const struct ggml_comm_ranks ranks = {.size = sizeof(ranks),
-                                          .n_ranks = (uint32_t)bench->n,
-                                          .n_streams = (uint32_t)bench->n,
+                                          .n_ranks = (uint32_t)n,
+                                          .n_streams = (uint32_t)n,
                                           .streams = streams};
+    ggml_comm_group_t group = NULL;
+    bench->comm->group_new(&ranks, &group);
+    return group;
+}
+
+// Groups of a stream of each node, and of two of each; none without the extension or with a single
+// node.
+static void make_groups(struct bench *bench) {
+    ggml_backend_t streams[2 * MOST_NODES];
+    const int n = bench->n;
+    for (int i = 0; i < n; ++i) {
+        streams[i] = bench->places[i].stream;
+        streams[n + i] = bench->twins[i].stream;
+    }
     bench->comm =
         ggml_backend_reg_get_extension(ggml_backend_dev_backend_reg(bench->places[0].device),
                                        GGML_EXTENSION_COMM, GGML_EXTENSION_COMM_REVISION);
-    if (bench->comm && bench->n > 1) bench->comm->group_new(&ranks, &bench->group);
+    if (!bench->comm || n < 2) return;
+    bench->group = group_of(bench, streams, n);
+    bench->twin_group = group_of(bench, streams, 2 * n);
 }
 
 // --- pairs of times ------------------------------------------------------------------------------
@@ -188,21 +209,33 @@ static double bare_sum(struct bench *bench) {
     return bare_all_reduce(&bench->bare, n_reduced(bench));
 }
 
-// Seconds of a sum over all nodes, in views of the large tensors.
-static double ours_sum(struct bench *bench) {
-    struct ggml_tensor parts[MOST_NODES], *list[MOST_NODES];
-    for (int i = 0; i < bench->n; ++i) {
-        parts[i] = *bench->places[i].large;
+static const struct place *place_of(const struct bench *bench, int rank) {
+    return rank < bench->n ? &bench->places[rank] : &bench->twins[rank - bench->n];
+}
+
+// Seconds of a sum over so many ranks, in views of the large tensors.
+static double sum_over(struct bench *bench, ggml_comm_group_t group, int n) {
+    struct ggml_tensor parts[2 * MOST_NODES], *list[2 * MOST_NODES];
+    for (int i = 0; i < n; ++i) {
+        parts[i] = *place_of(bench, i)->large;
         parts[i].ne[0] = (int64_t)n_reduced(bench);
         parts[i].nb[1] = parts[i].nb[2] = parts[i].nb[3] = n_reduced(bench) * sizeof(float);
         list[i] = &parts[i];
     }
     const double begin = seconds();
-    if (bench->comm->all_reduce(bench->group, GGML_COMM_SUM, list, NULL) != GGML_HOST_OK)
+    if (bench->comm->all_reduce(group, GGML_COMM_SUM, list, NULL) != GGML_HOST_OK)
         bench->failed = true;
-    for (int i = 0; i < bench->n; ++i)
-        ggml_backend_synchronize(bench->places[i].stream);
+    for (int i = 0; i < n; ++i)
+        ggml_backend_synchronize(place_of(bench, i)->stream);
     return seconds() - begin;
+}
+
+static double ours_sum(struct bench *bench) {
+    return sum_over(bench, bench->group, bench->n);
+}
+
+static double ours_twin_sum(struct bench *bench) {
+    return sum_over(bench, bench->twin_group, 2 * bench->n);
 }
 
 // Seconds of one run, waiting included; a failure is noted in the bench.
@@ -280,6 +313,9 @@ static void measure_all(struct bench *bench) {
              bench->n);
     if (bench->group && bench->bare.n == bench->n)
         print_row(bench, "all_reduce", text, 0, measure(bench, bare_sum, ours_sum), false);
+    if (bench->twin_group && bench->bare.n == bench->n)
+        print_row(bench, "all_reduce_twins", "the same, two ranks of each node", 0,
+                  measure(bench, bare_sum, ours_twin_sum), false);
     snprintf(text, sizeof(text), "graph of %d nodes (beside: here)", bench->options.nodes);
     print_row(bench, "graph", text, 0, measure(bench, here_graph, ours_graph), false);
     if (bench->options.json) printf("\n]}\n");
@@ -345,7 +381,7 @@ static int run(struct bench *bench) {
     } else if (!bench_open(bench)) {
         bench->failed = true;
     } else {
-        make_group(bench);
+        make_groups(bench);
         ggml_clear_error();
         measure_all(bench);
         bench->failed = bench->failed || ggml_last_status() != GGML_HOST_OK;

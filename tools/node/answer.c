@@ -36,14 +36,18 @@ static const char *last_text(enum ggml_host_status status) {
     return said && said[0] != '\0' ? said : ggml_host_status_text(status);
 }
 
-static void send(struct server *server, uint64_t id, enum ggml_host_status status, const void *data,
-                 size_t size) {
-    const struct wire_message message = {
-        .magic = WIRE_MAGIC, .kind = WIRE_ANSWER, .id = id, .status = (int32_t)status};
+static void send(struct server *server, uint64_t id, enum ggml_host_status status, uint32_t value,
+                 const void *data, size_t size) {
+    const struct wire_message message = {.magic = WIRE_MAGIC,
+                                         .kind = WIRE_ANSWER,
+                                         .id = id,
+                                         .status = (int32_t)status,
+                                         .value = value};
     char *bytes = malloc(sizeof(message) + size);
     if (!bytes) return; // the program waits until its deadline
     memcpy(bytes, &message, sizeof(message));
     if (size > 0) memcpy(bytes + sizeof(message), data, size);
+    atomic_fetch_add(&server->n_messages_sent, 1);
     link_send(server->link, 0, bytes, sizeof(message) + size);
     link_pump(server->link);
 }
@@ -54,12 +58,28 @@ void answer(struct server *server, uint64_t id, enum ggml_host_status status, co
         data = last_text(status);
         size = strlen(data);
     }
-    send(server, id, status, data, size);
+    send(server, id, status, WIRE_IN_ORDER, data, size);
+}
+
+// That of a graph or a sum waits for a copy of its result at most, that of other requests also for
+// the graph that comes next, or the bytes of another node; none waits for a sum.
+bool answer_can_wait(struct server *server, const struct job *job) {
+    const struct wire_message *message = &job->message;
+    if (message->status != WIRE_OR_NEXT || message->queue == 0) return false;
+    pthread_mutex_lock(&server->lock);
+    const struct job *next = server->queues[message->queue].first;
+    const uint32_t kind = next ? next->message.kind : WIRE_ANSWER;
+    pthread_mutex_unlock(&server->lock);
+    const bool is_short = message->kind != WIRE_COMPUTE && message->kind != WIRE_REDUCE;
+    const bool can_wait = kind == WIRE_SEND || kind == WIRE_COPY || kind == WIRE_GRAPH_FREE ||
+                          (is_short && (kind == WIRE_COMPUTE || kind == WIRE_RECEIVE));
+    if (can_wait) atomic_fetch_add(&server->n_left_out, 1);
+    return can_wait;
 }
 
 void answer_refusal(struct server *server, uint64_t id, enum ggml_host_status status,
                     const char *why) {
     char sentence[LINK_TEXT];
     const int n = snprintf(sentence, sizeof(sentence), "ggml-node: the program sent %.200s", why);
-    send(server, id, status, sentence, (size_t)n);
+    send(server, id, status, 0, sentence, (size_t)n);
 }

@@ -13,6 +13,7 @@
 
 enum { EXIT_USAGE = 2, EXIT_NO_DEVICES = 3, EXIT_NO_JOB = 4, EXIT_PROGRAM_LOST = 5 };
 enum { STUCK_SECONDS = 30 }; // for a call of MPI, between hosts
+enum { JOIN_SECONDS = 1000000000 };
 
 static const char usage[] =
     "Usage: ggml-node [OPTION]...\n"
@@ -24,18 +25,21 @@ static const char usage[] =
     "  --plugin-path DIR   look for plugins in this directory only\n"
     "  --weights DIR       read weights from files in this directory where the program has them\n"
     "                      too, instead of having them sent\n"
+    "  --join FILE         join a program of another job, which looks for this file\n"
+    "                      (GGML_MPI_JOIN=FILE), until SIGTERM or SIGINT\n"
     "  --timeout SECONDS   how long the program may take to ask for nodes (default: 60)\n"
     "  -v, --verbose       say what is lent\n"
     "  -h, --help          this text\n"
     "  -V, --version       the library's version\n"
     "\n"
-    "Exit status: 0 the program said goodbye, 2 wrong usage, 3 no such device, 4 no MPI job, no\n"
-    "program in it, or another error, 5 the program is gone.\n";
+    "Exit status: 0 the program said goodbye, or this node has, 2 wrong usage, 3 no such device,\n"
+    "4 no MPI job, no program in it, or another error, 5 the program is gone.\n";
 
 struct settings {
     const char *plugin_path;
     const char *devices;
     const char *weights;
+    const char *join;
     double timeout;
     bool verbose;
 };
@@ -48,11 +52,12 @@ static int complain(const char *text, const char *value) {
 
 // -1: go on.
 static int parse(int argc, char **argv, struct settings *settings) {
-    enum { DEVICE = 256, PLUGIN_PATH, WEIGHTS, TIMEOUT };
+    enum { DEVICE = 256, PLUGIN_PATH, WEIGHTS, JOIN, TIMEOUT };
     static const struct option options[] = {
         {"device", required_argument, NULL, DEVICE},
         {"plugin-path", required_argument, NULL, PLUGIN_PATH},
         {"weights", required_argument, NULL, WEIGHTS},
+        {"join", required_argument, NULL, JOIN},
         {"timeout", required_argument, NULL, TIMEOUT},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
@@ -65,6 +70,7 @@ static int parse(int argc, char **argv, struct settings *settings) {
         case DEVICE: settings->devices = optarg; break;
         case PLUGIN_PATH: settings->plugin_path = optarg; break;
         case WEIGHTS: settings->weights = optarg; break;
+        case JOIN: settings->join = optarg; break;
         case TIMEOUT:
             settings->timeout = atof(optarg);
             if (!(settings->timeout > 0)) return complain("no number of seconds: ", optarg);
@@ -82,6 +88,7 @@ static int parse(int argc, char **argv, struct settings *settings) {
 static void load_plugins(const char *folder, const char *devices) {
     char *path = folder ? realpath(folder, NULL) : NULL;
     setenv("GGML_DEVICES", devices, 1);
+    unsetenv("GGML_MPI_JOIN"); // of a program in whose environment this runs: nobody joins a node
     ggml_plugin_load_all(path, NULL);
     free(path);
 }
@@ -138,13 +145,15 @@ int main(int argc, char **argv) {
     }
     server_init(&server);
     server.files = files;
+    if (settings.join && !join_begin(&server, settings.join)) return EXIT_NO_JOB;
     if (!load(&server, &settings)) {
         complain_of_devices(&settings);
         return EXIT_NO_DEVICES;
     }
     const struct link_options options = {
         .is_node = true,
-        .start_seconds = settings.timeout,
+        .start_seconds = settings.join ? JOIN_SECONDS : settings.timeout,
+        .on_port = settings.join ? join_publish : NULL,
         .stuck_seconds = STUCK_SECONDS,
         .on_message = server_take,
         .on_failure = on_failure,
@@ -156,12 +165,17 @@ int main(int argc, char **argv) {
         complain(why, "");
         return EXIT_NO_JOB;
     }
+    if (settings.join) join_done(&server);
     server_wait(&server);
     for (int i = 0; i < link_count(server.link); ++i)
         if (i != link_self(server.link)) link_drop(server.link, i);
     if (settings.verbose)
-        fprintf(stderr, "ggml-node: read %" PRIuFAST64 " bytes of weights from files\n",
-                atomic_load(&server.bytes_from_files));
+        fprintf(stderr,
+                "ggml-node: read %" PRIuFAST64 " bytes of weights from files\n"
+                "ggml-node: took %" PRIuFAST64 " messages, sent %" PRIuFAST64
+                ", left out %" PRIuFAST64 " answers\n",
+                atomic_load(&server.bytes_from_files), atomic_load(&server.n_messages_taken),
+                atomic_load(&server.n_messages_sent), atomic_load(&server.n_left_out));
     server_free(&server);
     link_close(server.link, server.ended_by_program && !server.leaves_mpi);
     return server.ended_by_program ? EXIT_SUCCESS : EXIT_PROGRAM_LOST;

@@ -7,6 +7,9 @@
 // the lower rank's to the higher one's, so that all get the same bits. Many bytes: a ring, in which
 // every rank sends and receives 2 (n - 1) / n of them, and each part of the sum is made once.
 //
+// Where a node has several ranks, they add their parts in its memory first (meeting.c), and one of
+// them takes part for all.
+//
 // MPI's own collectives wait for ever for a member that is gone; here a transfer fails with its
 // peer, and the ranks that wait for others are told by the program that the group has failed.
 #include <stdlib.h>
@@ -37,6 +40,9 @@ struct reduction {
 void reduce_note_lost(struct server *server, uint64_t group) {
     const uint64_t at = atomic_fetch_add(&server->n_lost_groups, 1);
     atomic_store(&server->lost_groups[at % NODE_LOST_GROUPS], group);
+    pthread_mutex_lock(&server->lock);
+    pthread_cond_broadcast(&server->progress); // who waits for other ranks of this node
+    pthread_mutex_unlock(&server->lock);
 }
 
 // Whether to give up: this rank has, or the group has been reported lost.
@@ -255,18 +261,6 @@ static bool is_few(const struct reduction *r) {
     return r->n_elements * r->element <= FEW_BYTES || r->n_elements < r->n;
 }
 
-// Chooses the algorithm by the number of bytes. Without any part that counts the sum is 0.
-static enum ggml_host_status reduce_in(struct reduction *r) {
-    const size_t size = r->n_elements * r->element;
-    if (size == 0) return GGML_HOST_OK;
-    if (!any_of(r, 0, r->n)) {
-        memset(r->sum, 0, size);
-        return GGML_HOST_OK;
-    }
-    if (r->n == 1 || (is_few(r) ? double_up(r) : go_round(r))) return GGML_HOST_OK;
-    return fail(GGML_HOST_DEVICE_LOST, "another rank of the group is gone");
-}
-
 // Memory of the queue for what others send, the same each time.
 static char *scratch_of(struct queue *queue, size_t size) {
     if (queue->scratch && queue->scratch_size >= size) return queue->scratch;
@@ -276,20 +270,82 @@ static char *scratch_of(struct queue *queue, size_t size) {
     return queue->scratch;
 }
 
+static enum ggml_host_status no_rank(void) {
+    return fail(GGML_HOST_DEVICE_LOST, "another rank of the group is gone");
+}
+
+// Between ranks, by the algorithm for so many bytes.
+static enum ggml_host_status reduce_between(struct reduction *r) {
+    const size_t size = r->n_elements * r->element;
+    if (r->n == 1) return GGML_HOST_OK;
+    r->other = scratch_of(r->queue, is_few(r) ? size : bytes_of(r, 0));
+    if (!r->other) return fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a sum");
+    return (is_few(r) ? double_up(r) : go_round(r)) ? GGML_HOST_OK : no_rank();
+}
+
+// One rank for each node, in the order of the first one of each; the ranks of this node.
+static void split(const struct reduction *r, struct reduction *nodes, struct local_sum *local,
+                  uint32_t *out_self) {
+    *nodes = *r;
+    *local = (struct local_sum){.group = r->group,
+                                .how = r->how,
+                                .type = r->type,
+                                .n_elements = r->n_elements,
+                                .bytes = r->n_elements * r->element};
+    nodes->n = 0;
+    for (uint32_t i = 0; i < r->n; ++i) {
+        const struct wire_rank *rank = &r->ranks[i];
+        uint32_t at = 0;
+        while (at < nodes->n && nodes->ranks[at].peer != rank->peer)
+            ++at;
+        if (at == nodes->n) nodes->ranks[nodes->n++] = (struct wire_rank){rank->peer, 0};
+        if (rank->counts) nodes->ranks[at].counts = 1;
+        if (rank->peer != r->ranks[r->self].peer) continue;
+        nodes->self = at;
+        if (i == r->self) *out_self = local->n;
+        local->counts[local->n++] = rank->counts != 0;
+    }
+}
+
+static enum ggml_host_status reduce_by_nodes(struct reduction *r) {
+    struct reduction nodes;
+    struct local_sum local;
+    uint32_t self = 0;
+    split(r, &nodes, &local, &self);
+    struct meeting *meeting = NULL;
+    if (local.n > 1) {
+        meeting = meeting_enter(r->server, &local, self, r->sum, is_lost, r);
+        if (!meeting) return last_status();
+    }
+    if (self > 0) return meeting_leave(meeting, r->sum) ? GGML_HOST_OK : no_rank();
+    const enum ggml_host_status status = reduce_between(&nodes);
+    r->gave_up = nodes.gave_up;
+    if (meeting) meeting_end(meeting, status == GGML_HOST_OK);
+    return status;
+}
+
+// Without any part that counts the sum is 0.
+static enum ggml_host_status reduce_in(struct reduction *r, bool by_nodes) {
+    const size_t size = r->n_elements * r->element;
+    if (size == 0) return GGML_HOST_OK;
+    if (any_of(r, 0, r->n)) return by_nodes ? reduce_by_nodes(r) : reduce_between(r);
+    memset(r->sum, 0, size);
+    return GGML_HOST_OK;
+}
+
 // In memory of the host, which a device's own is copied to and from.
 static enum ggml_host_status reduce_tensor(struct reduction *r, struct ggml_tensor *tensor,
-                                           const struct held_buffer *held) {
-    const size_t size = ggml_nbytes(tensor), taken = is_few(r) ? size : bytes_of(r, 0);
+                                           const struct held_buffer *held, bool by_nodes) {
+    const size_t size = ggml_nbytes(tensor);
     char *own = held->is_host ? NULL : malloc(size + 1);
     r->sum = held->is_host ? tensor->data : own;
-    r->other = scratch_of(r->queue, taken + 1);
     enum ggml_host_status status = GGML_HOST_OK;
-    if (!r->sum || !r->other) status = fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a sum");
+    if (!r->sum) status = fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a sum");
     if (status == GGML_HOST_OK && own) {
         ggml_backend_tensor_get(tensor, own, 0, size);
         status = last_status();
     }
-    if (status == GGML_HOST_OK) status = reduce_in(r);
+    if (status == GGML_HOST_OK) status = reduce_in(r, by_nodes);
     if (status == GGML_HOST_OK && own) {
         ggml_backend_tensor_set(tensor, own, 0, size);
         status = last_status();
@@ -310,6 +366,7 @@ enum ggml_host_status reduce(struct queue *queue, const struct job *job) {
                           .n = message->n_nodes,
                           .self = message->device,
                           .first_tag = message->tag};
+    const bool by_nodes = WIRE_MINOR >= 2 && message->peer == WIRE_BY_NODES;
     struct wire_tensor from;
     struct ggml_tensor tensor;
     struct held_buffer *held;
@@ -323,7 +380,7 @@ enum ggml_host_status reduce(struct queue *queue, const struct job *job) {
     if (!tensor_place(server, &from, &tensor, &held)) return last_status();
     r.n_elements = (size_t)ggml_nelements(&tensor);
     r.element = ggml_type_size(r.type);
-    const enum ggml_host_status status = reduce_tensor(&r, &tensor, held);
+    const enum ggml_host_status status = reduce_tensor(&r, &tensor, held, by_nodes);
     if (!r.gave_up) buffer_release(server, held);
     return status;
 }

@@ -138,6 +138,7 @@ void server_take(void *context, int peer, void *bytes, size_t size) {
         return;
     }
     job->bytes = bytes;
+    atomic_fetch_add(&server->n_messages_taken, 1);
     if (!wire_read(bytes, size, &job->message, &job->rest, &why)) {
         answer_refusal(server, job->message.id, GGML_HOST_INVALID_ARGUMENT, why);
     } else if (!is_urgent(server, &job->message) && !done_at_once(server, job)) {

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "ggml-backend-impl.h"
+#include "ggml-ext-comm.h"
 #include "ggml-host.h"
 #include "ggml-impl.h"
 #include "link/link.h"
@@ -69,11 +70,12 @@ struct server {
     bool leaves_mpi; // somebody is lost for whom ending MPI would wait
     ggml_backend_dev_t devices[WIRE_MAX_DEVICES];
     uint32_t n_devices;
-    atomic_uint_fast64_t bytes_from_files;
+    atomic_uint_fast64_t bytes_from_files, n_messages_taken, n_messages_sent, n_left_out;
     int files;         // descriptor of the folder of files that tensors may be read from, -1: none
     uint64_t n_before; // jobs of queue 0 up to the last one that the program does not wait for
     struct held_buffer *buffers;
     struct held_graph *graphs;
+    struct meeting *meetings; // that ranks are waited for
     struct queue queues[WIRE_MAX_QUEUES];
     atomic_uint_fast64_t lost_groups[NODE_LOST_GROUPS], n_lost_groups; // the newest; of all
 };
@@ -94,6 +96,8 @@ void server_free(struct server *server);
 // Answers a request with the status; data follows if it is OK, else the last error's text.
 void answer(struct server *server, uint64_t id, enum ggml_host_status status, const void *data,
             size_t size);
+// Whether a request that was done need not be answered, as a later one of its queue will be.
+bool answer_can_wait(struct server *server, const struct job *job);
 // Answers a message that no queue has taken; nothing that the thread noted changes.
 void answer_refusal(struct server *server, uint64_t id, enum ggml_host_status status,
                     const char *why);
@@ -156,6 +160,38 @@ void transfer_measure(struct server *server, const struct wire_message *message)
 // One rank's part of an all-reduce. DEVICE_LOST: another rank is gone, or the group has failed.
 enum ggml_host_status reduce(struct queue *queue, const struct job *job);
 void reduce_note_lost(struct server *server, uint64_t group);
+
+// --- join.c --------------------------------------------------------------------------------------
+
+// Prepares to join a program by way of that file; from here on SIGTERM and SIGINT say goodbye.
+// Before any other thread is made. False after saying why.
+bool join_begin(struct server *server, const char *path);
+// Writes the name of a port to the file, once no other node's is there. By the link.
+bool join_publish(void *context, const char *port);
+// The program is there: what ends this node tells it.
+void join_done(struct server *server);
+
+// --- meeting.c -----------------------------------------------------------------------------------
+
+// What ranks of this node that add their parts have to agree on.
+struct local_sum {
+    uint64_t group;
+    enum ggml_comm_reduction how;
+    enum ggml_type type;
+    size_t n_elements, bytes;
+    uint32_t n;                     // of this node
+    uint8_t counts[WIRE_MAX_RANKS]; // 0: its part is not added
+};
+struct meeting;
+// Waits for the other ranks of this node, of which the caller is number `self`, and adds a slice of
+// all parts to the first one's memory. NULL after a failure: gives_up(context) said so, or they do
+// not agree.
+struct meeting *meeting_enter(struct server *server, const struct local_sum *sum, uint32_t self,
+                              char *memory, bool (*gives_up)(void *context), void *context);
+// By rank 0, when its memory has the result or there is none: waits until the others have it.
+void meeting_end(struct meeting *meeting, bool good);
+// By each of the others: copies the result to its memory; false: there is none.
+bool meeting_leave(struct meeting *meeting, char *memory);
 
 // --- work.c --------------------------------------------------------------------------------------
 

@@ -7,18 +7,19 @@
 
 #include "server.h"
 
+// Answers a request with a status alone; the message of a failure goes with it.
+static void answer_status(struct server *server, const struct job *job,
+                          enum ggml_host_status status) {
+    if (status == GGML_HOST_OK && answer_can_wait(server, job)) return;
+    answer(server, job->message.id, status, NULL, 0);
+}
+
 // Answers with the status of the calls before: ggml's functions without a result leave their
 // failure in this thread's last error.
 static enum ggml_host_status answer_last_status(struct server *server, const struct job *job) {
     const enum ggml_host_status status = last_status();
-    answer(server, job->message.id, status, NULL, 0);
+    answer_status(server, job, status);
     return status;
-}
-
-// Answers a request with a status alone; the message of a failure goes with it.
-static void answer_status(struct server *server, const struct job *job,
-                          enum ggml_host_status status) {
-    answer(server, job->message.id, status, NULL, 0);
 }
 
 // The device that a request names; NULL after the error was set.

@@ -194,7 +194,10 @@ static int32_t copy_tensor(ggml_backend_buffer_t handle, const struct ggml_tenso
     if (!other) return GGML_HOST_UNSUPPORTED;
     if (other->node == buffer->node)
         return finish(buffer, &to, remote_copy_within(buffer->node, &to, 0, src, dst));
-    if (!ggml_is_contiguous(src) || !ggml_is_contiguous(dst)) return GGML_HOST_UNSUPPORTED;
+    if (!ggml_is_contiguous(src) || !ggml_is_contiguous(dst) ||
+        !nodes_reach(other->node, buffer->node)) {
+        return GGML_HOST_UNSUPPORTED;
+    }
     const struct remote_end ends[2] = {{.node = other->node, .line = &from, .tensor = src},
                                        {.node = buffer->node, .line = &to, .tensor = dst}};
     const int32_t posted = remote_copy_between(&ends[0], &ends[1]);

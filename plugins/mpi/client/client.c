@@ -165,6 +165,18 @@ static void op_done(struct link_op *op) {
     pthread_mutex_unlock(&client->lock);
 }
 
+// Queues do one request after the other, and failures are always answered: what the queue of this
+// one was given before is done. The caller holds the client's lock.
+static void complete_earlier(const struct request *request) {
+    struct request *next;
+    for (struct request *at = request->node->waiting; at && at->id < request->id; at = next) {
+        next = at->next;
+        if (!at->may_be_told_later || at->queue != request->queue || at->answered) continue;
+        at->answered = true;
+        complete(at);
+    }
+}
+
 // --- nodes that are gone -------------------------------------------------------------------------
 
 // Tells the other nodes that one is lost, so that what they exchange with it fails now and not
@@ -172,8 +184,8 @@ static void op_done(struct link_op *op) {
 // itself.
 static void tell_others(struct node *lost) {
     struct client *client = lost->client;
-    for (int i = 0; i < client->n_nodes; ++i) {
-        if (atomic_load(&client->nodes[i].lost)) continue;
+    for (int i = 0; i < client->n_nodes && !lost->joined; ++i) {
+        if (atomic_load(&client->nodes[i].lost) || client->nodes[i].joined) continue;
         struct wire_message *message = calloc(1, sizeof(*message));
         if (!message) continue;
         *message = (struct wire_message){
@@ -183,8 +195,7 @@ static void tell_others(struct node *lost) {
 }
 
 // Marks a node as lost, for good: its transfers are dropped, each request without an answer
-// fails with DEVICE_LOST, and the other nodes are told. MPI has no way to let a process join
-// again. The caller holds the client's lock.
+// fails with DEVICE_LOST, and the other nodes are told. The caller holds the client's lock.
 static void lose(struct node *node, const char *why) {
     if (atomic_load(&node->lost)) return;
     snprintf(node->why, sizeof(node->why), "MPI%d on %s is lost: %s", node->peer, node->about.host,
@@ -274,6 +285,7 @@ static void take_answer(struct request *request, void *bytes, const struct wire_
     request->rest_size = rest_size;
     request->status = answer->status;
     request->answered = true;
+    if (answer->value == WIRE_IN_ORDER) complete_earlier(request);
     if (answer->status != GGML_HOST_OK) {
         const int length = rest_size < CLIENT_TEXT - 1 ? (int)rest_size : CLIENT_TEXT - 1;
         snprintf(request->why, sizeof(request->why), "%.*s", length, (const char *)rest);
@@ -298,8 +310,8 @@ static void note_unawaited_failure(struct node *node, int32_t status, const char
 }
 
 // Called by the link with each message, whose `bytes` belong to this function. A node that sends
-// anything but an answer can't be trusted with the next one and counts as lost; an answer
-// without a request (id 0) is a ping's.
+// anything but an answer can't be trusted with the next one and counts as lost, but that one of
+// another job says goodbye; an answer without a request (id 0) is a ping's.
 static void on_message(void *context, int peer, void *bytes, size_t size) {
     struct client *client = context;
     struct wire_message answer;
@@ -310,9 +322,12 @@ static void on_message(void *context, int peer, void *bytes, size_t size) {
         return;
     }
     struct node *node = &client->nodes[peer - 1];
-    const bool sound = wire_read(bytes, size, &answer, &rest, &why) && answer.kind == WIRE_ANSWER;
+    const bool is_read = wire_read(bytes, size, &answer, &rest, &why);
+    const bool leaves = is_read && answer.kind == WIRE_BYE && node->joined;
+    const bool sound = is_read && answer.kind == WIRE_ANSWER;
     pthread_mutex_lock(&client->lock);
     node->last_heard = link_now();
+    node->left = node->left || leaves;
     struct request *request = sound && answer.id != 0 ? find(node, answer.id) : NULL;
     if (request && !request->answered) {
         take_answer(request, bytes, &answer, rest, size - sizeof(answer));
@@ -320,7 +335,7 @@ static void on_message(void *context, int peer, void *bytes, size_t size) {
         if (sound && !request && answer.id != 0 && answer.status != GGML_HOST_OK)
             note_unawaited_failure(node, answer.status, rest, size - sizeof(answer));
         free(bytes);
-        if (!sound) lose(node, "it sent something that is no answer");
+        if (!sound) lose(node, leaves ? "it has left" : "it sent something that is no answer");
     }
     pthread_mutex_unlock(&client->lock);
 }
@@ -380,6 +395,9 @@ static void enter(struct request *request, struct wire_message *message, char *b
     struct line *line = request->line;
     message->magic = WIRE_MAGIC;
     message->id = request->id = ++client->next_id;
+    request->queue = message->queue;
+    request->may_be_told_later = line && message->queue != 0 && !request->has_op && !request->into;
+    if (request->may_be_told_later) message->status = WIRE_OR_NEXT;
     if (request->has_op) request->op.tag = (int)message->tag;
     memcpy(bytes, message, sizeof(*message));
     if (line) {
@@ -554,8 +572,7 @@ uint32_t client_new_tag(struct client *client) {
 
 // --- start and end -------------------------------------------------------------------------------
 
-// Seconds in an environment variable; the default where it is not set or not sensible.
-static double seconds_of(const char *name, double otherwise) {
+double client_seconds(const char *name, double otherwise) {
     const struct ggml_host_table *host = ggml_sdk_host();
     const char *value = host ? host->get_config(host, name) : NULL;
     const double seconds = value && value[0] != '\0' ? atof(value) : otherwise;
@@ -585,15 +602,48 @@ static bool describe(struct node *node) {
     return good;
 }
 
-// Numbers the nodes: rank r of the link's communicator is nodes[r - 1].
-static void set_up(struct client *client, int count) {
-    client->n_nodes = count - 1;
-    for (int i = 0; i < client->n_nodes; ++i) {
-        client->nodes[i].client = client;
-        client->nodes[i].peer = i + 1;
-        client->nodes[i].waiting_end = &client->nodes[i].waiting;
-        snprintf(client->nodes[i].about.host, WIRE_TEXT, "?");
+// Peer p of the link is nodes[p - 1].
+static struct node *set_up(struct client *client, int peer) {
+    struct node *node = &client->nodes[peer - 1];
+    node->client = client;
+    node->peer = peer;
+    node->waiting_end = &node->waiting;
+    snprintf(node->about.host, WIRE_TEXT, "?");
+    return node;
+}
+
+static void make_devices(struct node *node) {
+    for (uint32_t k = 0; k < node->n_devices; ++k) {
+        const struct wire_device about = node->devices[k].about;
+        remote_device_init(&node->devices[k], node, k, &about, node->client->reg);
     }
+}
+
+struct node *client_add(struct client *client) {
+    struct node *node = set_up(client, client->n_nodes + 1);
+    node->joined = true;
+    atomic_fetch_add(&client->n_nodes, 1);
+    if (!describe(node)) return NULL;
+    node_measure(node);
+    make_devices(node);
+    atomic_store(&client->n_shown, client->n_nodes);
+    return node;
+}
+
+bool nodes_reach(const struct node *a, const struct node *b) {
+    return a == b || (!a->joined && !b->joined);
+}
+
+// The file by which nodes of other jobs join; NULL: none may.
+static const char *join_file(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const char *path = host ? host->get_config(host, "GGML_MPI_JOIN") : NULL;
+    return path && path[0] != '\0' ? path : NULL;
+}
+
+// Whether no process of the job can be a node.
+static bool has_no_nodes(int size, int programs, unsigned n_expected) {
+    return size == 1 || (programs == 1 && n_expected == 0);
 }
 
 // Whether MPI may be started: nobody may wait for processes that don't.
@@ -608,7 +658,7 @@ bool client_may_start(unsigned *out_n_expected) {
         mpi_fail(GGML_HOST_NO_DEVICE, "no MPI job: %s", how);
     } else if (rank > 0) {
         mpi_fail(GGML_HOST_NO_DEVICE, "rank %d of an MPI job: only rank 0 uses nodes", rank);
-    } else if (size == 1 || (programs == 1 && n_expected == 0)) {
+    } else if (has_no_nodes(size, programs, n_expected) && !join_file()) {
         mpi_fail(GGML_HOST_NO_DEVICE, "the MPI job has no ggml-node: %s", how);
     } else {
         return true;
@@ -641,13 +691,16 @@ static void on_finalize(void *context) {
 // Starts MPI, meets the nodes, asks each for its devices and measures the way to it. Ends again
 // when no node has answered. Nothing is freed on failure: the link's thread may still be inside
 // MPI.
-struct client *client_start(void) {
+struct client *client_start(ggml_backend_reg_t reg) {
     struct client *client = &the_client;
+    const char *path = join_file();
     char why[LINK_TEXT];
     unsigned n_expected;
+    int rank, size, programs;
     if (is_running) return client;
     if (!client_may_start(&n_expected)) return NULL;
-    *client = (struct client){.deadline = seconds_of("GGML_MPI_DEADLINE", 30)};
+    link_launched(&rank, &size, &programs);
+    *client = (struct client){.deadline = client_seconds("GGML_MPI_DEADLINE", 30), .reg = reg};
     pthread_mutex_init(&client->lock, NULL);
     link_cond_init(&client->answered);
     client->nodes = calloc(LINK_MAX_PEERS, sizeof(*client->nodes));
@@ -657,7 +710,9 @@ struct client *client_start(void) {
     }
     const struct link_options options = {
         .n_expected = n_expected,
-        .start_seconds = seconds_of("GGML_MPI_START_SECONDS", 30),
+        .is_alone = has_no_nodes(size, programs, n_expected),
+        .may_grow = path != NULL,
+        .start_seconds = client_seconds("GGML_MPI_START_SECONDS", 30),
         .stuck_seconds = client->deadline,
         .on_message = on_message,
         .on_failure = on_failure,
@@ -670,7 +725,9 @@ struct client *client_start(void) {
         mpi_fail(GGML_HOST_NO_DEVICE, "%s", why);
         return NULL;
     }
-    set_up(client, link_count(client->link));
+    for (int peer = 1; peer < link_count(client->link); ++peer)
+        set_up(client, peer);
+    client->n_nodes = link_count(client->link) - 1;
     if (link_refused(client->link)[0] != '\0') GGML_LOG_WARN("%s\n", link_refused(client->link));
     pthread_atfork(NULL, NULL, note_child);
     is_running = true;
@@ -680,7 +737,11 @@ struct client *client_start(void) {
     for (int i = 0; i < client->n_nodes; ++i)
         if (client->nodes[i].devices) node_measure(&client->nodes[i]);
     client_measure_links(client);
-    if (n_alive > 0) return client;
+    for (int i = 0; i < client->n_nodes; ++i)
+        make_devices(&client->nodes[i]);
+    atomic_store(&client->n_shown, client->n_nodes);
+    if (path) client->joiner = joiner_start(client, path);
+    if (n_alive > 0 || client->joiner) return client;
     client_end();
     return NULL;
 }
@@ -695,8 +756,9 @@ void client_end(void) {
     pthread_mutex_lock(&client->lock);
     client->ends = true;
     pthread_mutex_unlock(&client->lock);
+    if (!joiner_end(client->joiner)) lost = true; // ending MPI would wait for that thread
     for (int i = 0; i < client->n_nodes; ++i)
-        lost = lost || atomic_load(&client->nodes[i].lost);
+        lost = lost || (atomic_load(&client->nodes[i].lost) && !client->nodes[i].left);
     for (int i = 0; i < client->n_nodes; ++i) {
         struct wire_message *message = calloc(1, sizeof(*message));
         if (!message || atomic_load(&client->nodes[i].lost)) {

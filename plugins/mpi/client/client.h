@@ -40,6 +40,8 @@ struct request {
     struct link_op op; // the bytes that come or go by themselves
     void *copy;        // memory of the request's own that op works on, or NULL
     bool has_op, op_done, answered, done;
+    bool may_be_told_later; // by the answer to a later request of its queue
+    uint32_t queue;
     int32_t status;
     char why[CLIENT_TEXT];
     void *bytes; // the answer as it came
@@ -72,6 +74,8 @@ struct node {
     struct wire_node about;
     struct remote_device *devices;
     uint32_t n_devices;
+    bool joined; // of another job: it knows no other node
+    bool left;   // it is lost because it said goodbye
     _Atomic bool lost;
     char why[CLIENT_TEXT];                      // of lost
     double link_seconds, link_bytes_per_second; // measured; 0: not known
@@ -90,7 +94,10 @@ struct client {
     pthread_mutex_t lock;
     pthread_cond_t answered;
     struct node *nodes; // of peer 1 and on
-    int n_nodes;
+    atomic_int n_nodes;
+    atomic_int n_shown; // of which the host may see devices
+    ggml_backend_reg_t reg;
+    struct joiner *joiner; // that waits for nodes of other jobs, or NULL
     double deadline;
     uint64_t next_id;
     uint32_t next_tag;
@@ -103,12 +110,26 @@ struct client {
 
 // The one client of this process, or NULL. [any-thread]
 struct client *client_get(void);
-// Meets the nodes and asks what they have; NULL after the error was set. [init]
-struct client *client_start(void);
+// Meets the nodes and asks what they have, for devices of that backend; NULL after the error was
+// set. [init]
+struct client *client_start(ggml_backend_reg_t reg);
 // Whether there is a job with nodes, without starting MPI; the error says why not. [init]
 bool client_may_start(unsigned *out_n_expected);
 // Says goodbye; the nodes end. At exit. [init]
 void client_end(void);
+// Asks the node of the newest peer what it has, measures the way to it and makes its devices; NULL
+// after the error was set. By the thread that let it join.
+struct node *client_add(struct client *client);
+// Seconds in an environment variable; the default where it is not set or not sensible.
+double client_seconds(const char *name, double otherwise);
+
+// Lets nodes of other jobs join, which write the name of a port into a file, until joiner_end().
+// NULL after the error was set. [init]
+struct joiner *joiner_start(struct client *client, const char *path);
+// False: its thread is inside of MPI, and stays there. NULL is ignored.
+bool joiner_end(struct joiner *joiner);
+// Whether bytes can go from the one to the other without the program.
+bool nodes_reach(const struct node *a, const struct node *b);
 
 int32_t mpi_fail(enum ggml_host_status status, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
 

@@ -20,6 +20,7 @@ struct ggml_comm_group {
     struct remote_device *devices[WIRE_MAX_RANKS];
     ggml_backend_t streams[WIRE_MAX_RANKS];
     uint32_t n;
+    bool by_nodes;         // several ranks of one node add there first
     struct message *first; // in order of the sends
 };
 
@@ -80,6 +81,7 @@ static int32_t reduce_at(const struct ggml_comm_group *group, uint32_t rank,
                                    .value = (uint32_t)reduction,
                                    .object = group->shared->id,
                                    .tag = group->shared->first_tag,
+                                   .peer = group->by_nodes ? WIRE_BY_NODES : 0,
                                    .n_nodes = group->n};
     struct wire_tensor described;
     const struct parts parts = {.first = &described,
@@ -298,6 +300,18 @@ static int32_t receive(ggml_comm_group_t group, uint32_t to, uint32_t from,
 
 // --- groups --------------------------------------------------------------------------------------
 
+// Whether a node has several ranks, and every node knows how to add them by itself first (2.2).
+static bool goes_by_nodes(const struct ggml_comm_group *group) {
+    bool several = false;
+    for (uint32_t i = 0; i < group->n; ++i) {
+        const struct node *node = group->ends[i].node;
+        if (link_minor(node->client->link, node->peer) < 2) return false;
+        for (uint32_t k = 0; k < i; ++k)
+            several = several || group->ends[k].node == node;
+    }
+    return several;
+}
+
 // All streams have to be of this plugin; they belong to the caller and outlive the group.
 static int32_t group_new(const struct ggml_comm_ranks *ranks, ggml_comm_group_t *out_group) {
     const bool any = ranks && ranks->streams && ranks->n_streams > 0 && ranks->streams[0];
@@ -316,7 +330,12 @@ static int32_t group_new(const struct ggml_comm_ranks *ranks, ggml_comm_group_t 
         group->streams[i] = ranks->streams[i];
         remote_stream_end(group->streams[i], &group->ends[i], &group->devices[i]);
         peers[i] = (uint32_t)group->ends[i].node->peer;
+        if (!nodes_reach(group->ends[0].node, group->ends[i].node)) { // then the host adds
+            free(group);
+            return GGML_HOST_UNSUPPORTED;
+        }
     }
+    group->by_nodes = goes_by_nodes(group);
     group->shared = group_take(client_get(), peers, group->n);
     if (group->shared) {
         *out_group = group;

@@ -16,7 +16,7 @@ static size_t reg_device_count(ggml_backend_reg_t reg) {
     const struct client *client = client_get();
     size_t count = 0;
     (void)reg;
-    for (int i = 0; client && i < client->n_nodes; ++i)
+    for (int i = 0; client && i < atomic_load(&client->n_shown); ++i)
         count += client->nodes[i].n_devices;
     return count;
 }
@@ -24,7 +24,7 @@ static size_t reg_device_count(ggml_backend_reg_t reg) {
 static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
     struct client *client = client_get();
     (void)reg;
-    for (int i = 0; client && i < client->n_nodes; ++i) {
+    for (int i = 0; client && i < atomic_load(&client->n_shown); ++i) {
         struct node *node = &client->nodes[i];
         if (index < node->n_devices) return &node->devices[index].base;
         index -= node->n_devices;
@@ -57,7 +57,7 @@ static int32_t device_figures(ggml_backend_dev_t handle, struct ggml_device_figu
     const struct wire_device *about = &device->about;
     struct ggml_device_figures figures = {
         .size = out->size,
-        .flags = GGML_DEVICE_FIGURES_DIRECT_COPY,
+        .flags = device->node->joined ? 0 : GGML_DEVICE_FIGURES_DIRECT_COPY,
         .flops = about->flops,
         .bytes_per_second = about->bytes_per_second,
         .launch_seconds = about->launch_seconds,
@@ -109,16 +109,6 @@ static const void *get_extension(const char *id, uint32_t min_revision) {
 
 // --- start and end -------------------------------------------------------------------------------
 
-static void make_devices(struct client *client) {
-    for (int i = 0; i < client->n_nodes; ++i) {
-        struct node *node = &client->nodes[i];
-        for (uint32_t k = 0; k < node->n_devices; ++k) {
-            const struct wire_device about = node->devices[k].about;
-            remote_device_init(&node->devices[k], node, k, &about, &mpi_reg);
-        }
-    }
-}
-
 // MPI can't be started again once it has ended: it runs until the process ends.
 static ggml_backend_reg_t mpi_start(void) {
     static bool ends_at_exit;
@@ -127,10 +117,7 @@ static ggml_backend_reg_t mpi_start(void) {
     // A helper that took part in the job would be taken for the program.
     if (host->get_extension(host, GGML_EXTENSION_TRIAL, 1))
         return client_may_start(NULL) ? &mpi_reg : NULL;
-    const bool was_running = client_get() != NULL;
-    struct client *client = client_start();
-    if (!client) return NULL;
-    if (!was_running) make_devices(client);
+    if (!client_start(&mpi_reg)) return NULL;
     if (!ends_at_exit) atexit(client_end);
     ends_at_exit = true;
     return &mpi_reg;

@@ -103,6 +103,7 @@ static int32_t copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst
     }
     const struct remote_end from = end_of(backend_src->context, src);
     const struct remote_end to = end_of(backend_dst->context, dst);
+    if (!nodes_reach(from.node, to.node)) return GGML_HOST_UNSUPPORTED;
     return remote_copy(&from, &to);
 }
 

@@ -42,6 +42,8 @@ struct active {
 struct link {
     struct link_options options;
     struct link_meeting meeting;
+    MPI_Comm joined[LINK_MAX_JOINED]; // with a node of another job each
+    atomic_int n_joined;
     pthread_t thread;
     pthread_mutex_t progress; // of who calls MPI; no lock is waited for before it is given back,
                               // but in callbacks
@@ -158,6 +160,13 @@ static void compact(struct link *link) {
     link->n_active = kept;
 }
 
+// By which communicator, and as which rank of it, a peer is reached.
+static MPI_Comm comm_of(const struct link *link, int peer, int *out_rank) {
+    const int beyond = peer - link->meeting.count;
+    *out_rank = beyond < 0 ? peer : 1;
+    return beyond < 0 ? link->meeting.comm : link->joined[beyond];
+}
+
 // A message is one piece, whatever its size: its bounds tell where it ends.
 static size_t piece_of(const struct link_op *op) {
     return op->is_message ? WIRE_MAX_MESSAGE : LINK_PIECE;
@@ -170,13 +179,13 @@ static bool start_piece(struct link *link, struct link_op *op, size_t offset) {
     const int count = (int)(left < piece_of(op) ? left : piece_of(op));
     const int tag = op->is_message ? TAG_MESSAGE : op->tag;
     char *data = (char *)op->data + offset;
-    const MPI_Comm comm = link->meeting.comm;
+    int rank;
+    const MPI_Comm comm = comm_of(link, op->peer, &rank);
     if (link->n_active == link->capacity && !grow(link)) return false;
     MPI_Request *request = &link->requests[link->n_active];
     enter_mpi(link);
-    const int status = op->receives
-                           ? MPI_Irecv(data, count, MPI_BYTE, op->peer, tag, comm, request)
-                           : MPI_Isend(data, count, MPI_BYTE, op->peer, tag, comm, request);
+    const int status = op->receives ? MPI_Irecv(data, count, MPI_BYTE, rank, tag, comm, request)
+                                    : MPI_Isend(data, count, MPI_BYTE, rank, tag, comm, request);
     leave_mpi(link);
     if (status != MPI_SUCCESS) return false;
     link->actives[link->n_active++].op = op;
@@ -267,21 +276,21 @@ static void drop_all(struct link *link) {
 
 // Receives one message, if there is one, and hands it to on_message(), which owns its bytes. A
 // matched probe (MPI_Improbe), so that the message that was measured is the one that is
-// received.
-static bool receive_one(struct link *link) {
+// received. `joined`: of that node of another job, -1: of one of this job.
+static bool receive_one(struct link *link, int joined) {
+    const MPI_Comm comm = joined < 0 ? link->meeting.comm : link->joined[joined];
     int found = 0, size = 0;
     MPI_Message message;
     MPI_Status status;
     enter_mpi(link);
-    const int code =
-        MPI_Improbe(MPI_ANY_SOURCE, TAG_MESSAGE, link->meeting.comm, &found, &message, &status);
+    const int code = MPI_Improbe(MPI_ANY_SOURCE, TAG_MESSAGE, comm, &found, &message, &status);
     leave_mpi(link);
     if (code != MPI_SUCCESS || !found) return false;
+    const int peer = joined < 0 ? status.MPI_SOURCE : link->meeting.count + joined;
     MPI_Get_count(&status, MPI_BYTE, &size);
     void *bytes = size >= 0 ? malloc((size_t)size + 1) : NULL;
     if (!bytes) {
-        link->options.on_failure(link->options.context, status.MPI_SOURCE,
-                                 "no memory for its message");
+        link->options.on_failure(link->options.context, peer, "no memory for its message");
         return false;
     }
     enter_mpi(link);
@@ -291,15 +300,17 @@ static bool receive_one(struct link *link) {
         free(bytes);
         return false;
     }
-    link->options.on_message(link->options.context, status.MPI_SOURCE, bytes, (size_t)size);
+    link->options.on_message(link->options.context, peer, bytes, (size_t)size);
     return true;
 }
 
 // Receives up to BURST messages, so that transfers are not starved by a node that sends many.
 static bool receive(struct link *link) {
+    const int n_joined = atomic_load(&link->n_joined);
     int n = 0;
-    while (n < BURST && receive_one(link))
-        ++n;
+    for (int i = -1; i < n_joined; ++i)
+        for (int k = 0; k < BURST && receive_one(link, i); ++k)
+            ++n;
     return n > 0;
 }
 
@@ -417,7 +428,7 @@ static void give_up(struct link *link) {
     pthread_mutex_lock(&link->lock);
     link->is_stuck = true;
     pthread_mutex_unlock(&link->lock);
-    for (int peer = 0; peer < link->meeting.count; ++peer) {
+    for (int peer = 0; peer < link_count(link); ++peer) {
         if (peer == link->meeting.self) continue;
         link->options.on_failure(link->options.context, peer, "a call of MPI does not return");
     }
@@ -646,12 +657,34 @@ struct link *link_open(const struct link_options *options, char out_why[LINK_TEX
     return NULL;
 }
 
+// The thread learns of it at its next look.
+bool link_join(struct link *link, const char *port, char out_why[LINK_TEXT]) {
+    const int n = atomic_load(&link->n_joined), peer = link->meeting.count + n;
+    unsigned minor;
+    const bool is_full = n == LINK_MAX_JOINED || peer == LINK_MAX_PEERS;
+    if (is_full || !link->meeting.all_at_once) {
+        snprintf(out_why, LINK_TEXT, "%s",
+                 is_full ? "too many nodes have joined already"
+                         : "this MPI has no MPI_THREAD_MULTIPLE, which waiting for it needs");
+        return false;
+    }
+    if (!link_meet_joiner(port, &link->joined[n], &minor, out_why)) return false;
+    link->meeting.minors[peer] = minor;
+    atomic_store(&link->n_joined, n + 1);
+    link_wake(link);
+    return true;
+}
+
 int link_count(const struct link *link) {
-    return link->meeting.count;
+    return link->meeting.count + atomic_load(&link->n_joined);
 }
 
 int link_self(const struct link *link) {
     return link->meeting.self;
+}
+
+unsigned link_minor(const struct link *link, int peer) {
+    return link->meeting.minors[peer];
 }
 
 const char *link_refused(const struct link *link) {
@@ -755,6 +788,12 @@ bool link_send(struct link *link, int peer, void *bytes, size_t size) {
     *op = (struct link_op){.peer = peer, .data = bytes, .size = size, .is_message = true};
     link_post(link, op);
     return true;
+}
+
+bool link_tell(struct link *link, int peer, void *bytes, size_t size) {
+    struct link_op op = {.peer = peer, .tag = TAG_MESSAGE, .data = bytes, .size = size};
+    link_post(link, &op);
+    return link_wait(link, &op);
 }
 
 void link_drop(struct link *link, int peer) {

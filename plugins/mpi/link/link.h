@@ -19,6 +19,7 @@ struct link;
 
 enum {
     LINK_MAX_PEERS = 4096,
+    LINK_MAX_JOINED = 64, // of other jobs
     LINK_FIRST_TAG = 16,
     LINK_TAGS = 16384,
     LINK_FIRST_GROUP_TAG = LINK_FIRST_TAG + LINK_TAGS,
@@ -48,6 +49,11 @@ struct link_options {
     bool is_node;
     unsigned n_expected;  // nodes that are waited for; 0: every other process of the job
     double start_seconds; // how long
+    bool is_alone;        // a client without nodes in its job
+    bool may_grow;        // nodes of other jobs join later: link_join()
+    // NULL, or of a node of another job, which waits for a program that is told this name of a
+    // port; false: it can't be told.
+    bool (*on_port)(void *context, const char *port);
     // A call of MPI that takes longer, between hosts, never returns: every peer is lost then. 0:
     // MPI is trusted to return.
     double stuck_seconds;
@@ -74,9 +80,14 @@ bool link_launched(int *out_rank, int *out_size, int *out_programs);
 // the reason in out_why. Blocks for at most start_seconds; MPI that did not start in time is left
 // alone. [any-thread]
 struct link *link_open(const struct link_options *options, char out_why[LINK_TEXT]);
+// Makes a node of another job, which waits at an MPI port of that name, the next peer. false with
+// the reason. Blocks, for good if nobody waits there. By one thread at a time. [any-thread]
+bool link_join(struct link *link, const char *port, char out_why[LINK_TEXT]);
 // Number of peers: the client is 0, nodes are 1 to count - 1. Own number. [any-thread]
 int link_count(const struct link *link);
 int link_self(const struct link *link);
+// Minor version of the protocol that a node speaks, to the client. [any-thread]
+unsigned link_minor(const struct link *link, int peer);
 // About a process that was refused as a node, "": none was. [any-thread]
 const char *link_refused(const struct link *link);
 // Ends the thread, and MPI if the link started it and `finalize`. A thread that never came back
@@ -111,6 +122,9 @@ bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(vo
                       void *context);
 // Queues a message, which it frees. [any-thread]
 bool link_send(struct link *link, int peer, void *bytes, size_t size);
+// Sends a message, which stays the caller's, and waits until it has left; false: it can't.
+// [any-thread]
+bool link_tell(struct link *link, int peer, void *bytes, size_t size);
 // Makes every transfer with that peer fail, from now on. [any-thread]
 void link_drop(struct link *link, int peer);
 // Makes the thread look at on_tick again. [any-thread]

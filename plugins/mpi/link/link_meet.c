@@ -65,10 +65,11 @@ static bool start_mpi(struct link_meeting *meeting, char out_why[LINK_TEXT]) {
             return fail(out_why, "MPI can't be started");
         // Nobody else knows of MPI yet: one thread that calls it at a time is enough.
         meeting->any_thread = level >= MPI_THREAD_SERIALIZED;
+        meeting->all_at_once = level == MPI_THREAD_MULTIPLE;
         return level >= MPI_THREAD_FUNNELED || fail(out_why, "MPI was built without threads");
     }
     MPI_Query_thread(&level);
-    meeting->any_thread = level == MPI_THREAD_MULTIPLE;
+    meeting->any_thread = meeting->all_at_once = level == MPI_THREAD_MULTIPLE;
     return level == MPI_THREAD_MULTIPLE ||
            fail(out_why, "the program started MPI without MPI_THREAD_MULTIPLE, which a thread "
                          "beside its own needs");
@@ -114,6 +115,7 @@ static void describe_refused(const struct hello *hello, int rank, char out_text[
 // A node of another version is told that it isn't a member, and which version this one is.
 static int collect(struct link_meeting *meeting, int *members, int most, double deadline) {
     int n = 1;
+    uint32_t *minors = meeting->minors; // by rank of the job here
     members[0] = 0;
     while (n < most) {
         MPI_Status status;
@@ -121,7 +123,8 @@ static int collect(struct link_meeting *meeting, int *members, int most, double 
         if (!await(MPI_ANY_SOURCE, TAG_HELLO, deadline, &status)) break;
         MPI_Recv(&hello, (int)sizeof(hello), MPI_BYTE, status.MPI_SOURCE, TAG_HELLO, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
-        if (is_ours(&hello)) {
+        if (is_ours(&hello) && status.MPI_SOURCE < LINK_MAX_PEERS) {
+            minors[status.MPI_SOURCE] = hello.minor;
             members[n++] = status.MPI_SOURCE;
         } else {
             const int major = WIRE_MAJOR;
@@ -132,6 +135,8 @@ static int collect(struct link_meeting *meeting, int *members, int most, double 
         }
     }
     qsort(members, (size_t)n, sizeof(*members), by_number);
+    for (int i = 0; i < n; ++i) // ranks of the job rise, so none is overwritten before it is read
+        minors[i] = minors[members[i]];
     return n;
 }
 
@@ -163,6 +168,14 @@ static bool make_comm(struct link_meeting *meeting, const int *members, char out
     // who waits for it goes on at the deadline.
     if (!is_one_host(meeting)) meeting->any_thread = false;
     return true;
+}
+
+// A communicator of the client alone, to which nodes may join later, from any host.
+static bool stay_alone(struct link_meeting *meeting, char out_why[LINK_TEXT]) {
+    meeting->count = 1;
+    meeting->any_thread = false;
+    return MPI_Comm_dup(MPI_COMM_SELF, &meeting->comm) == MPI_SUCCESS ||
+           fail(out_why, "MPI makes no communicator");
 }
 
 // The client's side: collects hellos until the expected number or the deadline, then sends each
@@ -215,6 +228,74 @@ static bool meet_client(struct link_meeting *meeting, const struct link_options 
     return make_comm(meeting, members, out_why);
 }
 
+// --- a node of another job -----------------------------------------------------------------------
+
+// A communicator of two from one with each side in a group of its own: the client is 0.
+static bool merge(MPI_Comm between, bool is_node, MPI_Comm *out_comm, char out_why[LINK_TEXT]) {
+    MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN);
+    if (MPI_Intercomm_merge(between, is_node, out_comm) != MPI_SUCCESS)
+        return fail(out_why, "MPI makes no communicator with a process of another job");
+    MPI_Comm_set_errhandler(*out_comm, MPI_ERRORS_RETURN);
+    return true;
+}
+
+// Of this process alone; errors are returned, whatever the program has set for MPI_COMM_SELF.
+static bool own_comm(MPI_Comm *out_comm) {
+    if (MPI_Comm_dup(MPI_COMM_SELF, out_comm) != MPI_SUCCESS) return false;
+    return MPI_Comm_set_errhandler(*out_comm, MPI_ERRORS_RETURN) == MPI_SUCCESS;
+}
+
+bool link_meet_joiner(const char *port, MPI_Comm *out_comm, unsigned *out_minor,
+                      char out_why[LINK_TEXT]) {
+    MPI_Comm self, between;
+    struct hello hello;
+    if (!own_comm(&self)) return fail(out_why, "MPI makes no communicator");
+    const int status = MPI_Comm_connect(port, MPI_INFO_NULL, 0, self, &between);
+    MPI_Comm_free(&self);
+    if (status != MPI_SUCCESS)
+        return fail(out_why, "MPI can't connect to the node: were both jobs started with the same "
+                             "--ompi-server?");
+    if (!merge(between, false, out_comm, out_why)) return false;
+    MPI_Recv(&hello, (int)sizeof(hello), MPI_BYTE, 1, TAG_HELLO, *out_comm, MPI_STATUS_IGNORE);
+    const int major = WIRE_MAJOR;
+    MPI_Send(&major, 1, MPI_INT, 1, TAG_MEMBERS, *out_comm);
+    *out_minor = hello.minor;
+    if (is_ours(&hello)) return true;
+    describe_refused(&hello, 1, out_why);
+    MPI_Comm_free(out_comm);
+    return false;
+}
+
+// The node's side: waits, however long, for a program that was told its port.
+static bool await_client(struct link_meeting *meeting, const struct link_options *options,
+                         char out_why[LINK_TEXT]) {
+    char port[MPI_MAX_PORT_NAME];
+    MPI_Comm self, between;
+    int major = 0;
+    if (!own_comm(&self) || MPI_Open_port(MPI_INFO_NULL, port) != MPI_SUCCESS)
+        return fail(out_why, "MPI opens no port");
+    if (!options->on_port(options->context, port))
+        return fail(out_why, "the name of the port can't be given to a program");
+    const int status = MPI_Comm_accept(port, MPI_INFO_NULL, 0, self, &between);
+    MPI_Close_port(port);
+    MPI_Comm_free(&self);
+    if (status != MPI_SUCCESS)
+        return fail(out_why, "MPI accepts no program of another job: Open MPI needs an ompi-server "
+                             "that both jobs are started with");
+    if (!merge(between, true, &meeting->comm, out_why)) return false;
+    MPI_Send(&own_hello, (int)sizeof(own_hello), MPI_BYTE, 0, TAG_HELLO, meeting->comm);
+    MPI_Recv(&major, 1, MPI_INT, 0, TAG_MEMBERS, meeting->comm, MPI_STATUS_IGNORE);
+    meeting->count = 2;
+    meeting->self = 1;
+    meeting->any_thread = false; // it may be on any host
+    if (major == WIRE_MAJOR) return true;
+    snprintf(out_why, LINK_TEXT,
+             "the program speaks version %d of the protocol, this node %d.%d: install the same "
+             "release on both hosts",
+             major, WIRE_MAJOR, WIRE_MINOR);
+    return false;
+}
+
 // --- both ----------------------------------------------------------------------------------------
 
 bool link_meet(struct link_meeting *meeting, const struct link_options *options,
@@ -225,15 +306,20 @@ bool link_meet(struct link_meeting *meeting, const struct link_options *options,
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     bool good = false;
-    if (options->is_node && rank == 0) {
+    if (options->on_port) {
+        good = await_client(meeting, options, out_why);
+    } else if (options->is_node && rank == 0) {
         fail(out_why, "rank 0 has to be the program that uses the nodes: mpirun -n 1 PROGRAM : -n "
                       "NODES ggml-node");
     } else if (options->is_node) {
         good = meet_client(meeting, options, out_why);
     } else if (rank != 0) {
         fail(out_why, "only the process of rank 0 uses nodes");
+    } else if (options->is_alone) {
+        good = stay_alone(meeting, out_why);
     } else {
         good = meet_nodes(meeting, options, size, out_why);
+        if (options->may_grow) meeting->any_thread = false; // who joins may be on any host
     }
     if (!good) link_part(meeting, true);
     return good;

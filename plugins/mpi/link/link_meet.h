@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How the processes of a job find each other: by hellos over MPI_COMM_WORLD with a tag of their
-// own, after which there is a communicator of the client and its nodes alone.
+// own, after which there is a communicator of the client and its nodes alone. A node of another job
+// has a port, to which the client connects.
 #ifndef GGML_MPI_LINK_MEET_H
 #define GGML_MPI_LINK_MEET_H
 
@@ -12,8 +13,10 @@ struct link_meeting {
     MPI_Comm comm;
     int self;
     int count;
-    bool owns;               // started MPI
-    bool any_thread;         // may call MPI, one at a time
+    bool owns;                       // started MPI
+    bool any_thread;                 // may call MPI, one at a time
+    bool all_at_once;                // may do so beside others: MPI_THREAD_MULTIPLE
+    uint32_t minors[LINK_MAX_PEERS]; // the client's: that nodes said
     char refused[LINK_TEXT]; // about the first process that is no node of this version, "": none
 };
 
@@ -21,6 +24,10 @@ struct link_meeting {
 // call MPI from now on. false with the reason.
 bool link_meet(struct link_meeting *meeting, const struct link_options *options,
                char out_why[LINK_TEXT]);
+// Connects to a node at its port, which then has rank 1 in *out_comm; its version is in
+// *out_minor. Beside the thread of the link's, if all_at_once. Blocks, for good if nobody is there.
+bool link_meet_joiner(const char *port, MPI_Comm *out_comm, unsigned *out_minor,
+                      char out_why[LINK_TEXT]);
 // Gives up the communicator, and MPI if it was started here. `finalize`: every other process does
 // the same.
 void link_part(struct link_meeting *meeting, bool finalize);

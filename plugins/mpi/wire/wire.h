@@ -34,7 +34,7 @@ enum {
 // peers that have it.
 #ifndef WIRE_MAJOR
 #define WIRE_MAJOR 2
-#define WIRE_MINOR 1
+#define WIRE_MINOR 2
 #endif
 #define WIRE_MAX_MESSAGE ((size_t)512 << 20)
 
@@ -64,7 +64,8 @@ enum wire_kind {
     WIRE_WAIT = 22,       // queue, object: waits until that queue has done request number `offset`
     WIRE_LOST = 23,       // peer: that node is gone; no answer
     // queue, object: the group, value: enum ggml_comm_reduction, device: own rank, tag: the group's
-    // first one, n_nodes: ranks, one tensor; follow: so many struct wire_rank
+    // first one, n_nodes: ranks, one tensor; follow: so many struct wire_rank. Since 2.2 peer:
+    // WIRE_BY_NODES.
     WIRE_REDUCE = 24,
     WIRE_GROUP_LOST = 25, // object: a group that fails; no answer
     // peer, tag, size: times a transfer with another node, which leads it if value isn't 0; answer
@@ -81,6 +82,15 @@ enum wire_kind {
 // other queues are sent later is done later.
 enum { WIRE_QUIET = 1 };
 
+// `peer` of WIRE_REDUCE: the ranks of one node add their parts in its memory, and the first one of
+// each node exchanges the sum with those of the others. All ranks of the group are told the same.
+enum { WIRE_BY_NODES = 1 };
+
+// Since 2.2. `status` of a request to a stream's queue: an answer that would only say OK may be
+// left out if another request of the queue is there. `value` of an answer: every request that its
+// queue was given before is done, and was answered if it failed.
+enum { WIRE_OR_NEXT = 1, WIRE_IN_ORDER = 1 };
+
 enum wire_support {
     WIRE_SUPPORTED = 1,
     WIRE_OFFLOADED = 2,
@@ -90,7 +100,7 @@ struct wire_message {
     uint32_t magic;
     uint32_t kind; // enum wire_kind
     uint64_t id;
-    int32_t status; // enum ggml_host_status, of an answer
+    int32_t status; // enum ggml_host_status, of an answer; of a request 0 or WIRE_OR_NEXT
     uint32_t queue;
     uint32_t device;
     uint32_t value;
