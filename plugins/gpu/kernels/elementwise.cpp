@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One thread per element of the result: functions of one and of two operands, gated units.
 #include "encode_large.h"
+#include "glu.h"
 #include "tensor.h"
 
 // --- one operand ---------------------------------------------------------------------------------
@@ -157,27 +158,6 @@ GPU_KERNEL(kernel_add_id, 256, gpu_args, p) {
 
 // --- gated units ---------------------------------------------------------------------------------
 
-GPU_FN float limited(float x, float limit) {
-    const float high = x > -limit ? x : -limit;
-    return high < limit ? high : limit;
-}
-// By GGML_GLU_OP_x.
-GPU_FN float glu(GPU_ARGS gpu_args &p, float x, float g) {
-    const float limit = gpu_param(p, 3);
-    switch (p.params[0]) {
-    case 0: return (x > 0.0f ? x : 0.0f) * g;
-    case 1: return gpu_gelu(x) * g;
-    case 2: return gpu_silu(x) * g;
-    case 3: {
-        const float low = x < limit ? x : limit;
-        return low / (1.0f + gpu_exp(-gpu_param(p, 2) * low)) * (limited(g, limit) + 1.0f);
-    }
-    case 4: return gpu_gelu_erf(x) * g;
-    case 5: return gpu_gelu_quick(x) * g;
-    default: return gpu_silu(x < limit ? x : limit) * limited(g, limit);
-    }
-}
-
 GPU_KERNEL(kernel_glu, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_ARGS gpu_operand &y = p.operands[0], &a = p.operands[1], &b = p.operands[2];
@@ -190,5 +170,5 @@ GPU_KERNEL(kernel_glu, 256, gpu_args, p) {
     GPU_ARGS gpu_operand &gate = split ? b : a;
     const float x = gpu_load(a.type, gpu_address(a, x_at)),
                 factor = gpu_load(gate.type, gpu_address(gate, g_at));
-    gpu_store(y.type, gpu_address(y, at), glu(p, x, factor));
+    gpu_store(y.type, gpu_address(y, at), gpu_glu(p, x, factor));
 }

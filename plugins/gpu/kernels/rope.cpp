@@ -5,7 +5,8 @@
 #include "tensor.h"
 
 // Words of params, and what simt/rope.c computes: reals[0] base^(-2/n_dims), [1] and [2] the pairs
-// between which YaRN mixes, [3] the magnitude; numbers[0]: pairs, numbers[1]: 1: backwards.
+// between which YaRN mixes, [3] the magnitude; numbers[0]: pairs, numbers[1]: 1: backwards. Operand
+// 4, if there is one: the row that a token's result goes to, below numbers[2].
 enum { N_DIMS = 1, MODE = 2, FREQ_SCALE = 6, EXT_FACTOR = 7, SECTIONS = 11, N_OFFS = 15 };
 enum { MODE_NORMAL = 0, MODE_MULTI = 8, MODE_VISION = 24, MODE_IMROPE = 40 };
 
@@ -79,6 +80,13 @@ GPU_FN gpu_turn turn_of(GPU_ARGS gpu_args &p, u32 i, u64 token) {
     return {t.cosine * magnitude, (p.numbers[1] ? -t.sine : t.sine) * magnitude};
 }
 
+// Where a token's result goes; below 0 or not below numbers[2]: nowhere.
+GPU_FN i64 row_of(GPU_ARGS gpu_args &p, u64 token) {
+    GPU_ARGS gpu_operand &ids = p.operands[4];
+    if (!ids.data) return (i64)token;
+    return gpu_index_of(ids, (GPU_GLOBAL const u8 *)ids.data + (i64)token * ids.nb[0]);
+}
+
 GPU_KERNEL(kernel_rope, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1];
@@ -89,7 +97,9 @@ GPU_KERNEL(kernel_rope, 256, gpu_args, p) {
     if (row >= (u64)y.ne[1] * (u64)y.ne[2] * (u64)y.ne[3]) return;
     const gpu_at at = gpu_row_at(y, row);
     GPU_GLOBAL const u8 *from = gpu_row(x, at.y, at.z, at.w);
-    GPU_GLOBAL u8 *to = gpu_row(y, at.y, at.z, at.w);
+    const i64 own_row = row_of(p, at.z);
+    if (p.operands[4].data && (own_row < 0 || own_row >= p.numbers[2])) return;
+    GPU_GLOBAL u8 *to = gpu_row(y, at.y, (u64)own_row, at.w);
     if (column >= n_pairs) {
         const u64 rest = column - n_pairs, channel = rest < n_offs ? rest : rest + 2 * (u64)n_pairs;
         gpu_store(y.type, to + (i64)channel * y.nb[0],

@@ -51,9 +51,9 @@ static bool is_inside(const struct gpu_fused *fused, const struct ggml_tensor *t
 }
 
 // What lies between the nodes is never written, so that it counts for no order.
-bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
-    struct simt_step *l = gpu_plan_append(plan);
-    if (!l || !simt_fuse_prepare(&l->work, fused)) return false;
+void simt_step_use_fused(struct simt_step *l, const struct gpu_fused *fused) {
+    l->n_tensors = 0;
+    l->writes = 0;
     use(l, fused->dst, true);
     for (int k = 0; k < fused->n; ++k) {
         for (int s = 0; s < GGML_MAX_SRC; ++s) {
@@ -61,5 +61,11 @@ bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
             if (source && !is_inside(fused, source)) use(l, source, false);
         }
     }
+}
+
+bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
+    struct simt_step *l = gpu_plan_append(plan);
+    if (!l || !simt_fuse_prepare(&l->work, fused)) return false;
+    simt_step_use_fused(l, fused);
     return true;
 }

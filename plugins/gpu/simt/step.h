@@ -22,5 +22,7 @@ bool simt_step_add(struct gpu_plan *plan, const struct ggml_tensor *node, unsign
 // Appends the launch of fused nodes; false: no kernel does. For every row of struct gpu_planner's
 // fuse. [stream]
 bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused);
+// Makes the launch's tensors those of fused nodes. [any-thread]
+void simt_step_use_fused(struct simt_step *step, const struct gpu_fused *fused);
 
 #endif
