@@ -123,7 +123,7 @@ static void test_fusions(void **state) {
     assert_int_equal(plain - fused, 1 + 2 + 1 + 2);
     assert_int_equal(plain - dispatches("norm", expected), 2 + 1);
     assert_int_equal(plain - dispatches("mask", expected), 1 + 1 + 2);
-    assert_int_equal(plain - dispatches("norm,add_chain", expected), 2);
+    assert_int_equal(plain - dispatches("norm,add_chain,bias", expected), 2);
     unsetenv("GGML_METAL_DISABLE_FUSION");
 }
 
@@ -208,12 +208,46 @@ static void test_long_graph(void **state) {
     metal_unload(reg);
 }
 
+// Plans are computed without looking anything up, beside graphs of the same stream.
+static void test_plans(void **state) {
+    static float expected[MOST];
+    struct work w, other;
+    (void)state;
+    reference(0, expected);
+    ggml_backend_reg_t reg = metal_load();
+    ggml_backend_dev_t device = metal_device(reg, 0);
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    build(&w, ggml_backend_dev_buffer_type(device), 0);
+    build(&other, ggml_backend_dev_buffer_type(device), 0);
+    ggml_backend_graph_plan_t plan = ggml_backend_graph_plan_create(stream, w.graph);
+    assert_non_null(plan);
+    const long before = metal.calls(looked_up);
+    for (int i = 0; i < 3; ++i) {
+        ggml_backend_buffer_clear(w.out->buffer, 0xff);
+        assert_int_equal(ggml_backend_graph_plan_compute(stream, plan), GGML_STATUS_SUCCESS);
+        ggml_backend_synchronize(stream);
+        assert_true(metal_worst(w.out, expected) < 1e-5);
+    }
+    assert_int_equal(metal.calls(looked_up), before);
+    assert_true(run(&other, stream, expected) < 1e-5);
+    // Freed while its work is queued.
+    ggml_backend_buffer_clear(w.out->buffer, 0xff);
+    assert_int_equal(ggml_backend_graph_plan_compute(stream, plan), GGML_STATUS_SUCCESS);
+    ggml_backend_graph_plan_free(stream, plan);
+    ggml_backend_synchronize(stream);
+    assert_true(metal_worst(w.out, expected) < 1e-5);
+    release(&other);
+    release(&w);
+    ggml_backend_free(stream);
+    metal_unload(reg);
+    assert_int_equal(metal.live(), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fusions),
-        cmocka_unit_test(test_missing_barriers),
-        cmocka_unit_test(test_recordings),
-        cmocka_unit_test(test_long_graph),
+        cmocka_unit_test(test_fusions),    cmocka_unit_test(test_missing_barriers),
+        cmocka_unit_test(test_recordings), cmocka_unit_test(test_long_graph),
+        cmocka_unit_test(test_plans),
     };
     metal_find_runtime();
     return cmocka_run_group_tests(tests, NULL, NULL);

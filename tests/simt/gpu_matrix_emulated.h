@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // plugins/metal/kernels/gpu_matrix.h for the emulator: what Metal specialises a pipeline for is
-// read from the arguments, which have it too.
+// read from the arguments, whose last four numbers it is too.
 #ifndef SIMT_GPU_MATRIX_EMULATED_H
 #define SIMT_GPU_MATRIX_EMULATED_H
 
@@ -8,8 +8,7 @@ struct gpu_matrix {
     float own[2]; // of this lane
 };
 
-#define GPU_WEIGHT_TYPE(p) ((p).operands[1].type)
-#define GPU_COLUMN_COUNT(p) ((u32)(p).numbers[0])
+#define GPU_SPECIAL(p, i) ((int)(p).numbers[4 + i])
 
 extern "C" {
 void simt_matrix_load(float *own, const float *p, u32 pitch, bool turned);

@@ -73,8 +73,8 @@ static mtl_id find_function(struct metal_context *context, const struct metal_va
     if (variant->kernel < SIMT_KERNEL_COUNT) return mtl_new_function(context->library, name);
     const mtl_id values = mtl_new(mtl_api.get_class("MTLFunctionConstantValues"));
     if (!values) return NULL;
-    mtl_set_constant(values, &variant->type, MTL_TYPE_INT, 0);
-    mtl_set_constant(values, &variant->columns, MTL_TYPE_INT, 1);
+    for (int i = 0; i < METAL_SPECIAL; ++i)
+        mtl_set_constant(values, &variant->values[i], MTL_TYPE_INT, (mtl_word)i);
     const mtl_id function = mtl_new_function_with(context->library, name, values, &error);
     mtl_release(values);
     return function;
@@ -104,17 +104,39 @@ static enum ggml_host_status make_pipeline(struct metal_context *context,
     return GGML_HOST_OK;
 }
 
+// A kernel of the plugin's own that is specialised for something.
+struct metal_special {
+    struct metal_variant variant;
+    mtl_id pipeline;
+    struct metal_special *next;
+};
+
+// Where the variant's pipeline is, or is to be. NULL: no memory. Linear: a model needs a few dozen,
+// and they are looked up when a graph is new.
+static mtl_id *find_special(struct metal_context *context, const struct metal_variant *variant) {
+    struct metal_special *s = context->special;
+    while (s && memcmp(&s->variant, variant, sizeof(*variant)) != 0)
+        s = s->next;
+    if (!s && (s = ggml_aligned_malloc(sizeof(*s)))) {
+        *s = (struct metal_special){*variant, NULL, context->special};
+        context->special = s;
+    }
+    return s ? &s->pipeline : NULL;
+}
+
 // Kernels are made into pipelines when they are needed: programs use a few of them.
 enum ggml_host_status metal_context_pipeline(struct metal_context *context,
                                              const struct metal_variant *variant,
                                              mtl_id *out_pipeline) {
-    const int own = variant->kernel - SIMT_KERNEL_COUNT;
-    mtl_id *pipeline = own < 0 ? &context->pipelines[variant->kernel]
-                               : &context->special[own][variant->type][variant->columns];
     enum ggml_host_status status = GGML_HOST_OK;
     pthread_mutex_lock(&context->pipelines_mutex);
-    if (!*pipeline) status = make_pipeline(context, variant, pipeline);
-    *out_pipeline = *pipeline;
+    mtl_id *pipeline = variant->kernel < SIMT_KERNEL_COUNT ? &context->pipelines[variant->kernel]
+                                                           : find_special(context, variant);
+    if (!pipeline)
+        status = GGML_HOST_OUT_OF_MEMORY;
+    else if (!*pipeline)
+        status = make_pipeline(context, variant, pipeline);
+    *out_pipeline = pipeline ? *pipeline : NULL;
     pthread_mutex_unlock(&context->pipelines_mutex);
     return status;
 }
@@ -136,7 +158,7 @@ static enum ggml_host_status load(struct metal_context *context) {
         return metal_fail(GGML_HOST_FAILED, "metal: the kernels can't be compiled: %s",
                           text_of(error));
     metal_archive_open(&context->archive, context->device, metal_source());
-    return metal_context_pipeline(context, &(struct metal_variant){SIMT_KERNEL_move, 0, 0},
+    return metal_context_pipeline(context, &(struct metal_variant){.kernel = SIMT_KERNEL_move},
                                   &pipeline);
 }
 
@@ -173,9 +195,8 @@ void metal_context_keep(struct metal_context *context) {
 static void release_objects(struct metal_context *context) {
     for (int i = 0; i < SIMT_KERNEL_COUNT; ++i)
         mtl_release(context->pipelines[i]);
-    mtl_id *special = &context->special[0][0][0];
-    for (size_t i = 0; i < sizeof(context->special) / sizeof(*special); ++i)
-        mtl_release(special[i]);
+    for (struct metal_special *s = context->special; s; s = s->next)
+        mtl_release(s->pipeline);
     mtl_release(context->archive.handle);
     mtl_release(context->library);
     mtl_release(context->residency);
@@ -187,6 +208,11 @@ static void release_objects(struct metal_context *context) {
 void metal_context_free(struct metal_context *context) {
     if (!context) return;
     if (metal_in_owner()) release_objects(context);
+    while (context->special) {
+        struct metal_special *next = context->special->next;
+        ggml_aligned_free(context->special, sizeof(*next));
+        context->special = next;
+    }
     pthread_mutex_destroy(&context->copies_mutex);
     pthread_mutex_destroy(&context->pipelines_mutex);
     pthread_mutex_destroy(&context->mutex);

@@ -15,12 +15,11 @@ struct metal_context {
     mtl_id device; // the plugin's reference
     mtl_id library;
     pthread_mutex_t pipelines_mutex;
-    struct metal_archive archive; // of the pipelines
-    // Each made when it is asked for first.
-    mtl_id pipelines[SIMT_KERNEL_COUNT];
-    mtl_id special[METAL_OWN_KERNELS][GGML_TYPE_COUNT][METAL_MAX_COLUMNS + 1];
-    bool has_matrices;               // of SIMD groups
-    atomic_uint_fast64_t generation; // grows when a buffer is freed
+    struct metal_archive archive;        // of the pipelines
+    mtl_id pipelines[SIMT_KERNEL_COUNT]; // each made when it is asked for first
+    struct metal_special *special;       // likewise of the plugin's own kernels
+    bool has_matrices;                   // of SIMD groups
+    atomic_uint_fast64_t generation;     // grows when a buffer is freed
     atomic_bool lost;
     mtl_id residency;                 // NULL: the system has no residency sets
     pthread_mutex_t copies_mutex;     // of the next two, for transfers that block

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // All kernels of the plugin: those of plugins/gpu, which go by their numbers there, and its own,
-// which are specialised for a type of weights and a number of columns.
+// which are specialised for types and small numbers.
 #ifndef METAL_DEVICE_KERNELS_H
 #define METAL_DEVICE_KERNELS_H
 
@@ -15,14 +15,14 @@ enum metal_kernel {
 
 enum {
     METAL_OWN_KERNELS = METAL_ALL_KERNELS - SIMT_KERNEL_COUNT,
-    METAL_MAX_COLUMNS = 8,
+    METAL_SPECIAL = 4,       // values that a kernel is specialised for
+    METAL_FIRST_SPECIAL = 4, // of the arguments' numbers, which have them too
 };
 
-// A kernel, and what it is specialised for: 0 and 0 for those of plugins/gpu.
+// A kernel, and what it is specialised for: zeros for those of plugins/gpu.
 struct metal_variant {
-    int kernel;  // enum simt_kernel or enum metal_kernel
-    int type;    // of the weights
-    int columns; // at most METAL_MAX_COLUMNS
+    int kernel; // enum simt_kernel or enum metal_kernel
+    int values[METAL_SPECIAL];
 };
 
 // Of the function in the library. [any-thread]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // All kernels: one library.
 #include "attention.cpp"
+#include "attention_matrix.cpp"
+#include "attention_vector.cpp"
 #include "conv.cpp"
 #include "copy.cpp"
 #include "elementwise.cpp"

@@ -11,16 +11,18 @@
 
 #include "gpu.h"
 
-// What a pipeline is specialised for: the type of the weights, and the columns of a vector product.
+// GPU_SPECIAL(p, i): what a pipeline is specialised for, value i of four: the kernel says what each
+// is.
 #if defined(GPU_EMULATED)
 #include "gpu_matrix_emulated.h"
 #else
 typedef metal::simdgroup_float8x8 gpu_matrix;
 
-constant int gpu_weight_type METAL_ATTRIBUTE(function_constant(0));
-constant int gpu_column_count METAL_ATTRIBUTE(function_constant(1));
-#define GPU_WEIGHT_TYPE(p) gpu_weight_type
-#define GPU_COLUMN_COUNT(p) ((u32)gpu_column_count)
+constant int gpu_special_0 METAL_ATTRIBUTE(function_constant(0));
+constant int gpu_special_1 METAL_ATTRIBUTE(function_constant(1));
+constant int gpu_special_2 METAL_ATTRIBUTE(function_constant(2));
+constant int gpu_special_3 METAL_ATTRIBUTE(function_constant(3));
+#define GPU_SPECIAL(p, i) ((void)(p), gpu_special_##i)
 
 GPU_FN void gpu_matrix_zero(GPU_PRIVATE gpu_matrix &m) {
     m = metal::make_filled_simdgroup_matrix<float, 8, 8>(0.0f);

@@ -37,8 +37,8 @@ static enum ggml_host_status encode_kernel(struct metal_context *context, mtl_id
                                            const struct metal_copy *c) {
     const struct gpu_args args = {.operands = {bytes_at(&c->to, c), bytes_at(&c->from, c)}};
     mtl_id pipeline;
-    const enum ggml_host_status status =
-        metal_context_pipeline(context, &(struct metal_variant){SIMT_KERNEL_move, 0, 0}, &pipeline);
+    const enum ggml_host_status status = metal_context_pipeline(
+        context, &(struct metal_variant){.kernel = SIMT_KERNEL_move}, &pipeline);
     if (status != GGML_HOST_OK) return status;
     const mtl_id encoder = mtl_compute_encoder(commands, MTL_DISPATCH_SERIAL);
     if (!encoder) return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command encoder");

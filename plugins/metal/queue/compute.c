@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Graphs: put in order, found among the recordings, or planned and recorded, then encoded into
-// command buffers, which are committed as soon as they are full.
+// command buffers, which are committed in order as soon as they are full.
 #include "gpu/graph/reorder.h"
 #include "memory/buffer.h"
 #include "queue/stream.h"
@@ -38,16 +38,33 @@ static struct metal_recording **make_room(struct metal_stream *stream) {
     return &stream->recordings[oldest];
 }
 
+// Scratch memory of the stream's, as large as its largest graph needs. What uses smaller memory
+// that it had before keeps that.
+static enum ggml_host_status get_scratch(struct metal_stream *stream, size_t bytes) {
+    if (bytes <= stream->scratch_bytes) return GGML_HOST_OK;
+    mtl_release(stream->scratch);
+    stream->scratch_bytes = 0;
+    stream->scratch = mtl_new_buffer(stream->context->device, bytes, MTL_STORAGE_PRIVATE);
+    if (!stream->scratch)
+        return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no scratch memory of %zu bytes", bytes);
+    stream->scratch_bytes = bytes;
+    return GGML_HOST_OK;
+}
+
+// key: NULL: nobody will look for the recording.
 static enum ggml_host_status record(struct metal_stream *stream, const struct ggml_graph *graph,
+                                    const struct gpu_graph_key *key,
                                     struct metal_recording **out_recording) {
     const enum ggml_status planned = gpu_plan_graph(&stream->plan, graph);
     if (planned != GGML_STATUS_SUCCESS)
         return planned == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY
                                                    : GGML_HOST_UNSUPPORTED;
-    const enum ggml_host_status status = metal_recording_new(
-        stream->context, &stream->plan, &stream->key, &stream->tracker, out_recording);
-    if (status == GGML_HOST_OK) *make_room(stream) = *out_recording;
-    return status;
+    const size_t scratch = stream->plan.scratch_bytes;
+    const enum ggml_host_status status = get_scratch(stream, scratch);
+    if (status != GGML_HOST_OK) return status;
+    return metal_recording_new(stream->context, &stream->plan, key,
+                               scratch > 0 ? stream->scratch : NULL, &stream->tracker,
+                               out_recording);
 }
 
 static enum ggml_host_status get_recording(struct metal_stream *stream,
@@ -59,8 +76,11 @@ static enum ggml_host_status get_recording(struct metal_stream *stream,
     if (*out_recording) return status;
     if (!gpu_graph_key_make(&stream->key, graph, metal_buffer_id)) return GGML_HOST_OUT_OF_MEMORY;
     *out_recording = find_by_key(stream);
-    if (!*out_recording) status = record(stream, graph, out_recording);
-    if (status != GGML_HOST_OK) return status;
+    if (!*out_recording) {
+        status = record(stream, graph, &stream->key, out_recording);
+        if (status != GGML_HOST_OK) return status;
+        *make_room(stream) = *out_recording;
+    }
     (*out_recording)->uid = graph->uid;
     (*out_recording)->generation = generation;
     return status;
@@ -73,31 +93,69 @@ static enum ggml_host_status queue_part(struct metal_stream *stream,
     if (!commands) return GGML_HOST_OUT_OF_MEMORY;
     const enum ggml_host_status status = metal_recording_encode(
         recording, first, MIN(first + METAL_STEPS_PER_COMMIT, recording->n), commands);
-    if (status == GGML_HOST_OK) metal_stream_commit(stream, commands);
+    if (status == GGML_HOST_OK)
+        metal_stream_commit_with(stream, commands, recording->scratch);
+    else
+        metal_fail(status, "metal: no command encoder");
     mtl_release(commands);
     return status;
 }
 
-// After a failure what was queued before goes on; the core synchronises before it frees anything.
-static enum ggml_host_status compute(struct metal_stream *stream, const struct ggml_graph *graph) {
-    struct metal_recording *recording;
-    enum ggml_host_status status = get_recording(stream, graph, &recording);
-    if (status != GGML_HOST_OK) return status;
+// Queues all of a recording.
+static enum ggml_host_status queue(struct metal_stream *stream, struct metal_recording *recording) {
+    enum ggml_host_status status = GGML_HOST_OK;
     recording->last_use = ++stream->n_graphs;
     for (int i = 0; i < recording->n && status == GGML_HOST_OK; i += METAL_STEPS_PER_COMMIT)
         status = queue_part(stream, recording, i);
     return status;
 }
 
+// After a failure what was queued before goes on; the core synchronises before it frees anything.
 int32_t metal_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
+    struct metal_stream *stream = backend->context;
+    struct metal_recording *recording;
+    enum ggml_host_status status = metal_context_check(stream->context);
+    if (status != GGML_HOST_OK) return status;
+    void *pool = mtl_api.pool_push();
+    status = get_recording(stream, graph, &recording);
+    if (status == GGML_HOST_OK) status = queue(stream, recording);
+    mtl_api.pool_pop(pool);
+    return status;
+}
+
+// --- plans of the application's ------------------------------------------------------------------
+
+// A plan is a recording that the stream does not list.
+int32_t metal_stream_plan_create(ggml_backend_t backend, const struct ggml_graph *graph,
+                                 ggml_backend_graph_plan_t *out_plan) {
+    struct metal_stream *stream = backend->context;
+    struct metal_recording *recording = NULL;
+    enum ggml_host_status status = metal_context_check(stream->context);
+    if (status != GGML_HOST_OK) return status;
+    void *pool = mtl_api.pool_push();
+    status = record(stream, graph, NULL, &recording);
+    mtl_api.pool_pop(pool);
+    *out_plan = recording;
+    return status;
+}
+
+// Queued command buffers have copies of what they were encoded from.
+void metal_stream_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
+    (void)backend;
+    metal_recording_free(plan);
+}
+
+int32_t metal_stream_plan_compute(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
     struct metal_stream *stream = backend->context;
     enum ggml_host_status status = metal_context_check(stream->context);
     if (status != GGML_HOST_OK) return status;
     void *pool = mtl_api.pool_push();
-    status = compute(stream, graph);
+    status = queue(stream, plan);
     mtl_api.pool_pop(pool);
     return status;
 }
+
+// --- order ---------------------------------------------------------------------------------------
 
 // Called by the scheduler when it splits a graph, not for each run.
 int32_t metal_stream_optimize(ggml_backend_t backend, struct ggml_graph *graph) {

@@ -1,38 +1,48 @@
 // SPDX-License-Identifier: MIT
-// Plans are those of plugins/gpu with its kernels, fused where one kernel computes several nodes,
-// and with the plugin's own for products.
+// Plans are those of plugins/gpu with its kernels, and with the plugin's own where these take a
+// node.
 #include "queue/plan.h"
 
 #include "gpu/base/util.h"
+#include "queue/choose.h"
 
-static struct metal_launch *newest(struct gpu_plan *plan) {
-    return &((struct metal_launch *)plan->launches)[plan->n_launches - 1];
+void metal_specialise(struct metal_launch *l, const struct metal_variant *variant) {
+    l->variant = *variant;
+    for (int i = 0; i < METAL_SPECIAL; ++i)
+        l->step.work.args.numbers[METAL_FIRST_SPECIAL + i] = variant->values[i];
 }
 
-static bool add(struct gpu_plan *plan, const struct ggml_tensor *node, bool has_matrices) {
+// Scratch memory is that of the plan, from its beginning on: launches that use it run in order.
+bool metal_plan_add(struct gpu_plan *plan, const struct ggml_tensor *node, bool has_matrices) {
     if (!simt_step_add(plan, node, 0)) return false;
-    struct metal_launch *l = newest(plan);
+    struct metal_launch *l = metal_plan_newest(plan);
     l->variant.kernel = (int)l->step.work.kernel;
-    if (l->step.work.grid[0] > 0) metal_choose_product(l, node, has_matrices);
-    return true;
+    if (l->step.work.grid[0] == 0) return true;
+    metal_choose_product(l, node, has_matrices);
+    metal_choose_attention(l, node, has_matrices);
+    if (l->step.work.scratch == 0) return true;
+    const struct metal_launch first = *l;
+    plan->scratch_used = 0;
+    gpu_plan_scratch(plan, first.step.work.scratch);
+    l = gpu_plan_append(plan);
+    return l && metal_merge_attention(l, &first);
 }
 
-// One function per set of features, as planners have no state of their own.
+// Functions per set of features, as planners have no state of their own.
 static bool add_plain(struct gpu_plan *plan, const struct ggml_tensor *node) {
-    return add(plan, node, false);
+    return metal_plan_add(plan, node, false);
 }
-
+static bool fuse_plain(struct gpu_plan *plan, const struct gpu_fused *fused) {
+    return metal_plan_fuse(plan, fused, false);
+}
 static bool add_with_matrices(struct gpu_plan *plan, const struct ggml_tensor *node) {
-    return add(plan, node, true);
+    return metal_plan_add(plan, node, true);
+}
+static bool fuse_with_matrices(struct gpu_plan *plan, const struct gpu_fused *fused) {
+    return metal_plan_fuse(plan, fused, true);
 }
 
-static bool fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
-    if (!simt_step_fuse(plan, fused)) return false;
-    newest(plan)->variant.kernel = (int)newest(plan)->step.work.kernel;
-    return true;
-}
-
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse,
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_plain,
 static const struct gpu_planner plain_planner = {
     .name = "Metal",
     .launch_bytes = sizeof(struct metal_launch),
@@ -42,7 +52,7 @@ static const struct gpu_planner plain_planner = {
 #include "gpu/graph/fuse_list.inl"
         },
 };
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse,
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_with_matrices,
 static const struct gpu_planner matrix_planner = {
     .name = "Metal",
     .launch_bytes = sizeof(struct metal_launch),

@@ -15,9 +15,13 @@ struct metal_launch {
 // An empty plan for a device with or without matrices of SIMD groups; gpu_plan_free() ends it.
 // [stream]
 void metal_plan_init(struct gpu_plan *plan, bool has_matrices);
-// Replaces the plain kernel of a product by one that is faster, if one takes the node. [any-thread]
-void metal_choose_product(struct metal_launch *launch, const struct ggml_tensor *node,
-                          bool has_matrices);
+// Appends the launches of a node, or of fused nodes; entries of planners. [stream]
+bool metal_plan_add(struct gpu_plan *plan, const struct ggml_tensor *node, bool has_matrices);
+bool metal_plan_fuse(struct gpu_plan *plan, const struct gpu_fused *fused, bool has_matrices);
+// The newest launch of a plan that has some. [stream]
+static inline struct metal_launch *metal_plan_newest(struct gpu_plan *plan) {
+    return &((struct metal_launch *)plan->launches)[plan->n_launches - 1];
+}
 
 static inline const struct metal_launch *metal_plan_at(const struct gpu_plan *plan, int i) {
     return &((const struct metal_launch *)plan->launches)[i];

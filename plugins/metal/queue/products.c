@@ -3,13 +3,13 @@
 // graph is computed, not when support is asked for; whatever does not fit stays with the plain
 // kernel. All of them multiply and add in F32, as that one does.
 #include "gpu/base/shape.h"
-#include "lists/type_set.h"
-#include "queue/plan.h"
+#include "queue/choose.h"
+#include "simt/rows.h"
 
-enum { VECTOR_ROWS = 4, TILE_ROWS = 64, TILE_COLUMNS = 32, THREADS = 128, FEW = METAL_MAX_COLUMNS };
+enum { VECTOR_ROWS = 4, TILE_ROWS = 64, TILE_COLUMNS = 32, THREADS = 128, FEW = 8 };
 
-// Weights are read four at a time, by words where the size of a block is a multiple of 4 bytes.
-static bool takes_weights(const struct ggml_tensor *a) {
+// By words where the size of a block is a multiple of 4 bytes.
+bool metal_takes_fours(const struct ggml_tensor *a) {
     const size_t size = ggml_type_size(a->type);
     const size_t unit = size % 4 == 0 ? 4 : size % 2 == 0 ? 2 : 1;
     return a->ne[0] > 0 && a->ne[0] % 4 == 0 && a->nb[0] == size &&
@@ -26,9 +26,8 @@ static unsigned tiles(int64_t n, int64_t size) {
 }
 
 static void launch(struct metal_launch *l, enum metal_kernel kernel, int type, int columns) {
-    l->variant = (struct metal_variant){(int)kernel, type, columns};
+    metal_specialise(l, &(struct metal_variant){(int)kernel, {type, columns}});
     l->step.work.threads = THREADS;
-    l->step.work.args.numbers[0] = columns;
 }
 
 static void launch_vector(struct metal_launch *l, const struct ggml_tensor *node, bool with_experts,
@@ -56,7 +55,7 @@ void metal_choose_product(struct metal_launch *l, const struct ggml_tensor *node
                           bool has_matrices) {
     if (node->op != GGML_OP_MUL_MAT && node->op != GGML_OP_MUL_MAT_ID) return;
     const struct ggml_tensor *a = node->src[0], *b = node->src[1];
-    if (!takes_weights(a) || !takes_columns(b)) return;
+    if (!metal_takes_fours(a) || !takes_columns(b)) return;
     const bool with_experts = node->op == GGML_OP_MUL_MAT_ID;
     const int64_t planes = with_experts ? node->ne[1] * node->ne[2] : node->ne[2] * node->ne[3];
     // Weights are read once for each column with an expert, or once for each expert.
@@ -66,4 +65,30 @@ void metal_choose_product(struct metal_launch *l, const struct ggml_tensor *node
         launch_vector(l, node, with_experts, planes);
     else if (has_matrices)
         launch_matrix(l, node, with_experts, planes);
+}
+
+// --- with what comes after -----------------------------------------------------------------------
+
+bool metal_add_bias(struct metal_launch *l, const struct ggml_tensor *bias,
+                    const struct ggml_tensor *sum) {
+    if (l->variant.kernel != METAL_KERNEL_vector && l->variant.kernel != METAL_KERNEL_matrix)
+        return false;
+    simt_operand(&l->step.work.args.operands[0], sum);
+    simt_operand(&l->step.work.args.operands[4], bias);
+    return true;
+}
+
+// Few columns alone: with many of them each product is large enough by itself.
+bool metal_add_gate(struct metal_launch *l, const struct ggml_tensor *x,
+                    const struct ggml_tensor *gate, const struct ggml_tensor *glu) {
+    const struct ggml_tensor *a = x->src[0], *b = gate->src[0];
+    if (l->variant.kernel != METAL_KERNEL_vector || a->type != b->type ||
+        !ggml_are_same_shape(a, b) || !metal_takes_fours(b) || !ggml_are_same_shape(x, glu))
+        return false;
+    struct metal_variant variant = l->variant;
+    variant.kernel = METAL_KERNEL_vector_glu;
+    metal_specialise(l, &variant);
+    simt_operand(&l->step.work.args.operands[3], b);
+    memcpy(l->step.work.args.params, glu->op_params, sizeof(l->step.work.args.params));
+    return true;
 }

@@ -11,6 +11,7 @@
 void metal_recording_free(struct metal_recording *r) {
     if (!r) return;
     gpu_graph_key_free(&r->key);
+    if (metal_in_owner()) mtl_release(r->scratch);
     ggml_aligned_free(r->steps, (size_t)r->room * sizeof(*r->steps));
     ggml_aligned_free(r->used, (size_t)r->room_used * sizeof(*r->used));
     ggml_aligned_free(r, sizeof(*r));
@@ -71,6 +72,18 @@ static void set_addresses(struct gpu_args *args, const struct simt_step *launch,
     }
 }
 
+// Scratch memory is the last operand of those that use it, all of it. Returns how many touches
+// there are.
+static int use_scratch(const struct metal_recording *r, const struct metal_launch *l,
+                       struct gpu_args *args, struct gpu_tracker_touch *touches) {
+    const int n = l->step.n_tensors;
+    if (l->step.work.scratch == 0) return n;
+    args->operands[GPU_MAX_OPERANDS - 1].data = mtl_gpu_address(r->scratch);
+    touches[n] = (struct gpu_tracker_touch){1, 0, l->step.work.scratch,
+                                            l->variant.kernel != METAL_KERNEL_attention_merge};
+    return n + 1;
+}
+
 // Whether the step waits. A barrier orders all that came before, and so does the end of a command
 // buffer: the tracker begins anew.
 static bool order(struct gpu_tracker *tracker, const struct metal_recording *r,
@@ -86,7 +99,7 @@ static enum ggml_host_status add_step(struct metal_recording *r, struct metal_co
                                       const struct metal_launch *l, struct gpu_tracker *tracker) {
     const struct simt_step *launch = &l->step;
     struct metal_place places[GPU_MAX_TOUCHES];
-    struct gpu_tracker_touch touches[GPU_MAX_TOUCHES];
+    struct gpu_tracker_touch touches[GPU_MAX_TOUCHES + 1];
     struct metal_step *step = &r->steps[r->n];
     enum ggml_host_status status = find_places(r, context, launch, places, touches);
     if (status == GGML_HOST_OK)
@@ -99,7 +112,7 @@ static enum ggml_host_status add_step(struct metal_recording *r, struct metal_co
     step->threads = launch->work.threads;
     step->args = launch->work.args;
     set_addresses(&step->args, launch, places);
-    step->waits = order(tracker, r, touches, launch->n_tensors);
+    step->waits = order(tracker, r, touches, use_scratch(r, l, &step->args, touches));
     r->n++;
     return GGML_HOST_OK;
 }
@@ -117,17 +130,19 @@ static enum ggml_host_status add_steps(struct metal_recording *r, struct metal_c
 
 enum ggml_host_status metal_recording_new(struct metal_context *context,
                                           const struct gpu_plan *plan,
-                                          const struct gpu_graph_key *key,
+                                          const struct gpu_graph_key *key, mtl_id scratch,
                                           struct gpu_tracker *tracker,
                                           struct metal_recording **out_recording) {
     struct metal_recording *r = ggml_aligned_malloc(sizeof(*r));
     if (!r) return GGML_HOST_OUT_OF_MEMORY;
     memset(r, 0, sizeof(*r));
     r->room = plan->n_launches > 0 ? plan->n_launches : 1;
+    r->scratch = mtl_retain(scratch);
     r->steps = ggml_aligned_malloc((size_t)r->room * sizeof(*r->steps));
-    enum ggml_host_status status = r->steps && gpu_graph_key_copy(&r->key, key)
-                                       ? add_steps(r, context, plan, tracker)
-                                       : GGML_HOST_OUT_OF_MEMORY;
+    const bool has_memory =
+        r->steps && (!key || gpu_graph_key_copy(&r->key, key)) && (!scratch || use(r, scratch));
+    const enum ggml_host_status status =
+        has_memory ? add_steps(r, context, plan, tracker) : GGML_HOST_OUT_OF_MEMORY;
     if (status == GGML_HOST_OK)
         *out_recording = r;
     else
@@ -138,7 +153,7 @@ enum ggml_host_status metal_recording_new(struct metal_context *context,
 enum ggml_host_status metal_recording_encode(const struct metal_recording *r, int first, int end,
                                              mtl_id commands) {
     const mtl_id encoder = mtl_compute_encoder(commands, MTL_DISPATCH_CONCURRENT);
-    if (!encoder) return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command encoder");
+    if (!encoder) return GGML_HOST_OUT_OF_MEMORY;
     for (int i = 0; i < r->n_used; ++i)
         mtl_use_resource(encoder, r->used[i], MTL_USAGE_READ | MTL_USAGE_WRITE);
     for (int i = first; i < end; ++i) {

@@ -30,18 +30,20 @@ struct metal_recording {
     int n, room;
     mtl_id *used; // buffers that steps use, each once; kept alive by the application
     int n_used, room_used;
+    mtl_id scratch; // a reference; NULL: no step needs any
 };
 
-// Looks up what the plan's launches need. The tracker is the caller's to lend. [stream]
+// Looks up what the plan's launches need. key: of the graph, NULL: nobody will look for it.
+// scratch: memory of plan->scratch_bytes, or NULL. The tracker is the caller's to lend. [stream]
 enum ggml_host_status metal_recording_new(struct metal_context *context,
                                           const struct gpu_plan *plan,
-                                          const struct gpu_graph_key *key,
+                                          const struct gpu_graph_key *key, mtl_id scratch,
                                           struct gpu_tracker *tracker,
                                           struct metal_recording **out_recording);
 // NULL does nothing. [stream]
 void metal_recording_free(struct metal_recording *recording);
-// Encodes steps [first, end) into a command buffer. OUT_OF_MEMORY after set_error. A pool is open.
-// [any-thread]
+// Encodes steps [first, end) into a command buffer. OUT_OF_MEMORY, which the caller has to tell. A
+// pool is open. [any-thread]
 enum ggml_host_status metal_recording_encode(const struct metal_recording *recording, int first,
                                              int end, mtl_id commands);
 

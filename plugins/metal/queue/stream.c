@@ -129,6 +129,7 @@ static void stream_free(ggml_backend_t backend) {
     if (metal_in_owner()) {
         metal_stream_drain(stream);
         metal_context_keep(stream->context);
+        mtl_release(stream->scratch);
         mtl_release(stream->mark);
         mtl_release(stream->queue);
     }
@@ -151,6 +152,9 @@ static const struct ggml_stream_table stream_table = {
     .get_tensor_2d_async = metal_transfer_get,
     .cpy_tensor_async = metal_transfer_copy,
     .synchronize = stream_synchronize,
+    .graph_plan_create = metal_stream_plan_create,
+    .graph_plan_free = metal_stream_plan_free,
+    .graph_plan_compute = metal_stream_plan_compute,
     .graph_compute = metal_stream_compute,
     .event_record = metal_event_record,
     .event_wait = metal_event_wait,

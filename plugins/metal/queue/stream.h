@@ -27,6 +27,8 @@ struct metal_stream {
     struct gpu_graph_key key; // of the graph that is looked for
     struct metal_recording *recordings[METAL_MAX_RECORDINGS];
     int n_recordings;
+    mtl_id scratch; // of scratch_bytes; NULL: no graph has needed any
+    size_t scratch_bytes;
     uint64_t n_graphs;            // computed so far
     bool keeps_order;             // GGML_METAL_DISABLE_REORDER
     mtl_id mark;                  // an event for other streams, whose value grows
@@ -75,6 +77,10 @@ void metal_streams_wait(struct metal_context *context);
 
 // The table's entries that other files have.
 int32_t metal_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph);
+int32_t metal_stream_plan_create(ggml_backend_t backend, const struct ggml_graph *graph,
+                                 ggml_backend_graph_plan_t *out_plan);
+void metal_stream_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
+int32_t metal_stream_plan_compute(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
 int32_t metal_stream_optimize(ggml_backend_t backend, struct ggml_graph *graph);
 
 #endif

@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 OPTIONS = ["-target", "arm64-apple-macos13", "-x", "c++", "-std=c++14", "-nostdinc", "-nostdinc++", "-Wall", "-Wextra",
            "-Werror", "-Wno-unused-function", "-Wno-unknown-pragmas", "-isystem", HERE, "-D__METAL_VERSION__=300"]
 
-TYPE = r"(?:(?:[ui](?:8|16|32|64))|float|bool|void|uint|gpu_[a-z]+)"
+TYPE = r"(?:(?:[ui](?:8|16|32|64))|float|bool|void|uint|gpu_[a-z]+|[a-z]+_(?:state|sum|memory|columns|block|result))"
 FORBIDDEN = [
     (r"\bdouble\b|\blong double\b", "Metal has no double"),
     (r"\blong long\b", "Metal has no long long"),
@@ -43,6 +43,12 @@ MISTAKES = [
     ("GPU_ARGS gpu_args &p, int i) {\n", "GPU_ARGS gpu_args &p, int i) {\n    p.params[0] = i;\n", "arguments that are written"),
     ("GPU_PRIVATE gpu_matrix &m, GPU_LOCAL const float *p, u32 pitch) {", "GPU_PRIVATE gpu_matrix &m, GPU_GLOBAL const float *p, u32 pitch) {",
      "a matrix loaded from device memory where it lies in shared memory"),
+    ("GPU_LOCAL float *left, *right, *scores", "GPU_GLOBAL float *left, *right, *scores",
+     "shared memory kept as a pointer to device memory"),
+    ("const u8 *row, u64 c, u64 n, GPU_LOCAL float *to) {", "const u8 *row, u64 c, u64 n, GPU_PRIVATE float *to) {",
+     "shared memory passed as a variable of the thread"),
+    ("GPU_GLOBAL float *attention_part(", "GPU_LOCAL float *attention_part(", "scratch memory returned as shared memory"),
+    ("GPU_PRIVATE vector_state &s) {", "vector_state &s) {", "a reference to a structure without an address space"),
     ("gpu_wide result = {1.0f, 0.0f};", "double result = 1.0;", "a double"),
     ("const i32 own = key_of(", "auto own = [&](int) { return 0; }; (void)own(0); const i32 unused = key_of(", "a lambda"),
     ("u16 bits;", "u16 half;", "a reserved word"),

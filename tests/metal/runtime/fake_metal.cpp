@@ -530,7 +530,7 @@ static void dispatch(encoder *self, selector, size3 groups, size3 threads) {
     // The emulated kernels read what they are specialised for from the arguments.
     const gpu_args *args = (const gpu_args *)(const void *)self->bytes.data();
     for (auto &value : self->current->values) {
-        if (value.second != (value.first == 0 ? args->operands[1].type : (int)args->numbers[0]))
+        if (value.second != (int)args->numbers[4 + value.first])
             return fault("%s is specialised for something else", name.c_str());
     }
     const std::vector<char> bytes = self->bytes;
@@ -850,7 +850,7 @@ static bool is_special(const std::string &name) {
 static object *new_special_function(library *self, selector name, string *kernel, constants *values,
                                     object **out_error) {
     HOLD function *f = (function *)new_function(self, name, kernel);
-    if (f && is_special(f->name) && values->values.size() != 2)
+    if (f && is_special(f->name) && values->values.size() != 4)
         fault("%s without values of its constants", f->name.c_str());
     if (f) f->values = values->values;
     if (!f) *out_error = autorelease(new error(3, "as the test wants it"));
