@@ -23,7 +23,7 @@ struct metal_runtime {
     const char *(*failed)(void);
     long (*live)(void), (*faults)(void);
     long (*calls)(const char *selector);
-    long (*compiled)(void);
+    long (*compiled)(void), (*threads)(void);
     void (*drop_barrier)(long n);
     bool (*dropped)(void);
 };

@@ -208,6 +208,36 @@ static void test_long_graph(void **state) {
     metal_unload(reg);
 }
 
+// Several threads encode a graph of many command buffers, which still run in its order. Where the
+// helpers come late the stream's thread has done all: again then.
+static void test_parallel(void **state) {
+    enum { LONG = 2000, TRIES = 50 };
+    static float expected[MOST];
+    struct work w;
+    (void)state;
+    ggml_backend_reg_t reg = metal_load();
+    ggml_backend_dev_t device = metal_device(reg, 0);
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    build(&w, ggml_backend_dev_buffer_type(device), LONG);
+    reference(LONG, expected);
+    for (int i = 0; i < TRIES && metal.threads() < 2; ++i)
+        assert_true(run(&w, stream, expected) < 1e-3);
+    assert_true(metal.threads() >= 2);
+    // Whatever fails, what was committed runs, and the rest is gone.
+    for (long n = 0; n < 54; n += 3) {
+        metal.fail_after(n, FAKE_METAL_OUT_OF_MEMORY);
+        const enum ggml_status status = ggml_backend_graph_compute(stream, w.graph);
+        const bool failed = metal.failed() != NULL;
+        metal.fail_after(-1, 0);
+        assert_int_equal(status == GGML_STATUS_SUCCESS, !failed);
+    }
+    assert_true(run(&w, stream, expected) < 1e-3);
+    release(&w);
+    ggml_backend_free(stream);
+    metal_unload(reg);
+    assert_int_equal(metal.live(), 0);
+}
+
 // Plans are computed without looking anything up, beside graphs of the same stream.
 static void test_plans(void **state) {
     static float expected[MOST];
@@ -247,7 +277,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fusions),    cmocka_unit_test(test_missing_barriers),
         cmocka_unit_test(test_recordings), cmocka_unit_test(test_long_graph),
-        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_plans),      cmocka_unit_test(test_parallel),
     };
     metal_find_runtime();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,28 +86,10 @@ static enum ggml_host_status get_recording(struct metal_stream *stream,
     return status;
 }
 
-// One command buffer of the recording's. What is not committed is never run.
-static enum ggml_host_status queue_part(struct metal_stream *stream,
-                                        const struct metal_recording *recording, int first) {
-    const mtl_id commands = metal_stream_begin(stream);
-    if (!commands) return GGML_HOST_OUT_OF_MEMORY;
-    const enum ggml_host_status status = metal_recording_encode(
-        recording, first, MIN(first + METAL_STEPS_PER_COMMIT, recording->n), commands);
-    if (status == GGML_HOST_OK)
-        metal_stream_commit_with(stream, commands, recording->scratch);
-    else
-        metal_fail(status, "metal: no command encoder");
-    mtl_release(commands);
-    return status;
-}
-
 // Queues all of a recording.
 static enum ggml_host_status queue(struct metal_stream *stream, struct metal_recording *recording) {
-    enum ggml_host_status status = GGML_HOST_OK;
     recording->last_use = ++stream->n_graphs;
-    for (int i = 0; i < recording->n && status == GGML_HOST_OK; i += METAL_STEPS_PER_COMMIT)
-        status = queue_part(stream, recording, i);
-    return status;
+    return metal_encode(&stream->encoders, stream, recording);
 }
 
 // After a failure what was queued before goes on; the core synchronises before it frees anything.

@@ -129,6 +129,7 @@ static void stream_free(ggml_backend_t backend) {
     if (metal_in_owner()) {
         metal_stream_drain(stream);
         metal_context_keep(stream->context);
+        metal_encoders_end(&stream->encoders);
         mtl_release(stream->scratch);
         mtl_release(stream->mark);
         mtl_release(stream->queue);

@@ -5,6 +5,7 @@
 #define METAL_QUEUE_STREAM_H
 
 #include "device/device.h"
+#include "queue/encode.h"
 #include "queue/plan.h"
 #include "queue/recording.h"
 
@@ -27,7 +28,8 @@ struct metal_stream {
     struct gpu_graph_key key; // of the graph that is looked for
     struct metal_recording *recordings[METAL_MAX_RECORDINGS];
     int n_recordings;
-    mtl_id scratch; // of scratch_bytes; NULL: no graph has needed any
+    struct metal_encoders encoders; // threads that help to encode long graphs
+    mtl_id scratch;                 // of scratch_bytes; NULL: no graph has needed any
     size_t scratch_bytes;
     uint64_t n_graphs;            // computed so far
     bool keeps_order;             // GGML_METAL_DISABLE_REORDER

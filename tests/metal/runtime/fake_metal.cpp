@@ -28,6 +28,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "args.h"
@@ -76,11 +77,15 @@ API long fake_metal_faults(void) {
 
 // By selector.
 static std::map<std::string, long> *calls = new std::map<std::string, long>();
+static std::set<std::thread::id> *encoding_threads = new std::set<std::thread::id>();
 static long drop_after = -1;
 static bool dropped;
 
 API long fake_metal_calls(const char *name) {
     HOLD return (*calls)[name];
+}
+API long fake_metal_threads(void) {
+    HOLD return (long)encoding_threads->size();
 }
 API void fake_metal_drop_barrier(long n) {
     HOLD drop_after = n;
@@ -974,6 +979,7 @@ static void add_commands() {
         +[](commands *self, selector, unsigned long type) -> object * {
             HOLD if (fails("computeCommandEncoder")) return nullptr;
             if (self->encoding || self->status || type > 1) fault("a second encoder");
+            encoding_threads->insert(std::this_thread::get_id());
             self->encoding = true;
             return autorelease(new encoder(self, type == 1));
         });

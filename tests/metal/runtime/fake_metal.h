@@ -27,6 +27,8 @@ long fake_metal_faults(void);
 long fake_metal_calls(const char *selector);
 // Pipelines that were compiled for an archive so far.
 long fake_metal_compiled(void);
+// Threads that have encoded dispatches so far.
+long fake_metal_threads(void);
 // The n-th of the following barriers is left out. Negative: none.
 void fake_metal_drop_barrier(long n);
 // Whether that has come.
