@@ -119,8 +119,13 @@ def bash(commands, lists):
     return "\n".join(out)
 
 
-def quote(text):
-    return text.replace("'", "").replace("[", "(").replace("]", ")").replace(":", ";")
+def zsh_quote(text):
+    """In the brackets of an argument of _arguments, which is between single quotes."""
+    return re.sub(r"([\\\[\]])", r"\\\1", text).replace("'", "'\\''")
+
+
+def fish_quote(text):
+    return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def zsh_action(kind, words):
@@ -149,7 +154,7 @@ def zsh(commands, lists):
             for option in command.options:
                 kind, words = values(option, lists)
                 for name in (name for name in option[:2] if name):
-                    out += [f"        '{name}[{quote(option[3])}]{zsh_action(kind, words)}' \\"]
+                    out += [f"        '{name}[{zsh_quote(option[3])}]{zsh_action(kind, words)}' \\"]
             rest = {"DEVICE": "'::device:_ggml_devices_known'", "FILE": "'*:plugin:_files'", "COMMAND": "'*::program:_normal'"}
             out += ["        " + rest.get(command.rest, "'*: :'")]
             if subs:
@@ -178,7 +183,7 @@ def fish(commands, lists):
                 action = {"words": f" -x -a '{words}'", "devices": " -x -a '(ggml-devices --names 2>/dev/null)'",
                           "files": " -r -F", "directories": " -x -a '(__fish_complete_directories)'", "text": " -x", "": ""}[kind]
                 short = f" -s {option[0][1:]}" if option[0] else ""
-                out += [f"complete -c {tool}{where}{short} -l {option[1][2:]}{action} -d '{quote(option[3])}'"]
+                out += [f"complete -c {tool}{where}{short} -l {option[1][2:]}{action} -d '{fish_quote(option[3])}'"]
             if command.rest == "DEVICE":
                 out += [f"complete -c {tool} -a '(ggml-devices --names 2>/dev/null)'"]
     return "\n".join(out + [""])

@@ -5,6 +5,7 @@ unfit. Only the list of plugins may change, never the result. Speaks TAP.
 
 Usage: check_clients.py SOURCE_ROOT BUILD_ROOT"""
 import glob
+import json
 import os
 import re
 import shutil
@@ -192,10 +193,19 @@ def check_linkage(workshop, name, program, kind):
         check(f"{name}: exports nothing of ggml", "ggml_" not in exported, exported)
 
 
+def check_tags():
+    """meson install --tags: each file is of some part."""
+    with open(os.path.join(BUILD, "meson-info", "intro-install_plan.json"), encoding="utf-8") as stream:
+        plan = json.load(stream)
+    without = [entry["destination"] for files in plan.values() for entry in files.values() if not entry.get("tag")]
+    check("what is installed has tags", plan and not without, "\n".join(without))
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="ggml-clients-") as folder:
         workshop = Workshop(folder)
         workshop.install()
+        check_tags()
         ways = {"subproject": workshop.subproject, "find_package": workshop.cmake,
                 "pkg-config": workshop.pkg_config,
                 "meson dependency": lambda kind: workshop.meson("meson-" + kind, "-Ddefault_library=" + kind)}

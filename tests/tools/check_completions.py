@@ -80,6 +80,8 @@ def main():
             block = block.split(f"    {name})\n", 1)[1] if name else block
             block = block.split(";;", 1)[0]
             check(f"zsh: {' '.join([tool, *sub])}", known == set(re.findall(r"'(--[\w-]+)\[", block)), block)
+    check("what is said of an option is whole, whatever characters it has", r"machine\'s topology" in fish and r"machine'\''s topology" in zsh and
+          "(default: 15)" in fish and "(default: 15)" in zsh)
     check("choices are offered", complete("ggml-devices", "--color", "a") == {"auto", "always"})
     check("operations are offered", {"MUL_MAT", "MUL_MAT_ID"} == complete("ggml-conformance", "--op", "MUL_M"))
     check("types are offered", "q4_0" in complete("ggml-bench", "ops", "--type", "q4"))
