@@ -198,6 +198,13 @@ def check_picture(env):
     printed = [line for line in done.stdout.splitlines() if line and not line.startswith(" ")]
     ok(printed and set(printed) <= set(drawn), "the picture of ggml-devices is what it prints; tools/draw-devices draws it",
        f"printed {printed}\ndrawn {drawn}")
+    # Of a machine that hwloc pretends, where there is one, all but the devices.
+    machine = re.search(r'^MACHINE = "(.*)"', read("tools/draw-devices"), re.M)[1]
+    done = subprocess.run(["ggml-devices", "--svg", "-"], env={**env, "HWLOC_SYNTHETIC": machine}, text=True, stdout=subprocess.PIPE, check=False)
+    drawn, shown = ([text for text in re.findall("<text [^>]*>([^<]*)", svg) if "(" not in text]
+                    for svg in (read("docs/diagrams/machine.svg"), done.stdout))
+    ok(shown == drawn if "Package 1" in shown else shown, "so is that of a machine; tools/draw-devices --machine draws it",
+       f"drawn then {drawn}\nnow {shown}")
 
 
 def main():
