@@ -444,6 +444,40 @@ GGML_API double ggml_sched_report_seconds(ggml_sched_report_t report);
 // Predicted seconds from start to end, with streams that queue work side by side. [any-thread]
 GGML_API double ggml_sched_report_elapsed(ggml_sched_report_t report);
 
+// --- models over several devices -----------------------------------------------------------------
+
+// A model of equal layers, of which each is read once for a token.
+struct ggml_split_model {
+    uint32_t size; // set by the caller
+    uint32_t n_layers;
+    uint64_t layer_bytes; // of weights, and of the caches that are to fit beside them
+    uint64_t value_bytes; // of what one token takes from layer to layer
+    const struct ggml_device_figures *const *figures; // (opt) one per device; a NULL among them
+                                                      // stands for what its plugin declares
+};
+
+// Devices that split the tensors of their layers among them (ggml_backend_meta_device).
+struct ggml_island {
+    uint32_t n_devices;
+    uint32_t first_layer, n_layers; // n_layers 0: the others are enough
+    uint32_t reserved;              // 0
+    double layer_seconds;           // predicted for a token
+    ggml_backend_dev_t devices[GGML_BACKEND_META_MAX_DEVICES];
+};
+
+// Divides 1 to 64 devices into islands and layers among these, so that a token's predicted time is
+// small: tensors are split between devices whose links make sums cheaper than what they save,
+// layers between islands. Memory counts that is free now; a device that is lost has none. *out_n
+// islands, at most n_devices, in the order of their layers, are written to out_islands; every
+// device is in one. UNSUPPORTED where figures are neither given nor declared, OUT_OF_MEMORY where
+// not all layers fit, INVALID_ARGUMENT for rates that are not positive, a device that is there
+// twice, or none, BAD_PLUGIN for a link that can't be; *out_n is 0 then. [any-thread]
+GGML_API enum ggml_host_status ggml_host_plan_islands(const ggml_backend_dev_t *devices,
+                                                      size_t n_devices,
+                                                      const struct ggml_split_model *model,
+                                                      struct ggml_island *out_islands,
+                                                      size_t *out_n);
+
 // --- when nodes are computed ---------------------------------------------------------------------
 //
 // What a scheduler's streams and the scheduler itself were busy with, from begin to end. Streams

@@ -337,83 +337,139 @@ static const struct transformer_shape shape = {.layers = 3,
                                                .capacity = 16,
                                                .type = GGML_TYPE_F32};
 
-// Along which axis, in how many units: heads, hidden units by 32, rows.
-static int axis_of(const char *name, int *out_units) {
-    static const struct {
-        const char *suffix;
-        int axis, units;
-    } rules[] = {{".wq", 1, 4},      {".wk", 1, 4},    {".wv", 1, 4},   {".wo", 0, 4},
-                 {".gate", 1, 4},    {".up", 1, 4},    {".down", 0, 4}, {".k_cache", 0, 4},
-                 {".v_cache", 0, 4}, {"output", 1, 40}};
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); ++i) {
-        const size_t n = strlen(name), m = strlen(rules[i].suffix);
-        *out_units = rules[i].units;
-        if (n >= m && strcmp(name + n - m, rules[i].suffix) == 0) return rules[i].axis;
-    }
-    return -1;
-}
-
-static struct ggml_backend_meta_split_state split(const struct ggml_tensor *tensor, void *user) {
-    const int n = *(const int *)user;
-    struct ggml_backend_meta_split_state state = {.axis = GGML_BACKEND_SPLIT_AXIS_MIRRORED,
-                                                  .n_segments = 1};
-    int units;
-    const int axis = axis_of(tensor->name, &units);
-    state.nr[0] = 1;
-    for (int j = 0; j < n && axis >= 0; ++j) {
-        state.axis = (enum ggml_backend_meta_split_axis)axis;
-        state.ne[j] = (units * (j + 1) / n - units * j / n) * (tensor->ne[axis] / units);
-    }
-    return state;
-}
+// Islands of devices in the order of their layers: one device for each, which splits its tensors
+// over its nodes.
+struct division {
+    int n;
+    ggml_backend_dev_t devices[MOST];
+    uint32_t first_layer[MOST];
+};
 
 static ggml_backend_buffer_type_t place(void *user, int layer) {
-    (void)layer;
-    return ggml_backend_dev_buffer_type(user);
+    const struct division *d = user;
+    int island = d->n - 1;
+    while (island > 0 && (layer < 0 || d->first_layer[island] > (uint32_t)layer))
+        --island;
+    return ggml_backend_dev_buffer_type(d->devices[island]);
 }
 
-static void generate(ggml_backend_dev_t device, float out[STEPS][40]) {
-    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
-    assert_non_null(stream);
-    ggml_gallocr_t galloc = ggml_gallocr_new(ggml_backend_dev_buffer_type(device));
-    struct transformer *model = transformer_new(&shape, 3, place, NULL, device);
+static void add_island(struct division *d, ggml_backend_dev_t *nodes, uint32_t n,
+                       uint32_t first_layer) {
+    static int counts[MOST + 1]; // meta devices live for the process
+    counts[n] = (int)n;
+    d->first_layer[d->n] = first_layer;
+    d->devices[d->n++] = ggml_backend_meta_device(nodes, n, transformer_split, &counts[n]);
+    assert_non_null(d->devices[d->n - 1]);
+}
+
+static void generate(struct division *d, float out[STEPS][40]) {
+    ggml_backend_t streams[MOST + 1];
+    for (int i = 0; i < d->n; ++i)
+        assert_non_null(streams[i] = ggml_backend_dev_init(d->devices[i], NULL));
+    streams[d->n] = ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, NULL);
+    ggml_backend_sched_t sched =
+        ggml_backend_sched_new(streams, NULL, d->n + 1, 1024, false, false);
+    struct transformer *model = transformer_new(&shape, 3, place, NULL, d);
     if (!model) fail_msg("%s", ggml_last_error());
     for (int i = 0; i < STEPS; ++i) {
         struct transformer_graph graph;
         const int n_tokens = i == 0 ? PROMPT : 1, n_past = i == 0 ? 0 : PROMPT + i - 1;
         assert_true(transformer_graph_build(model, n_tokens, n_past, &graph));
-        if (!ggml_gallocr_alloc_graph(galloc, graph.graph)) fail_msg("%s", ggml_last_error());
+        ggml_backend_sched_reset(sched);
+        if (!ggml_backend_sched_alloc_graph(sched, graph.graph)) fail_msg("%s", ggml_last_error());
         transformer_set_inputs(model, &graph, (uint64_t)(3 + n_past));
-        if (ggml_backend_graph_compute(stream, graph.graph) != GGML_STATUS_SUCCESS)
+        if (ggml_backend_sched_graph_compute(sched, graph.graph) != GGML_STATUS_SUCCESS)
             fail_msg("step %d: %s", i, ggml_last_error());
         const size_t row = sizeof(out[i]);
         ggml_backend_tensor_get(graph.logits, out[i], (size_t)(n_tokens - 1) * row, row);
         transformer_graph_free(&graph);
     }
     transformer_free(model);
-    ggml_gallocr_free(galloc);
-    ggml_backend_free(stream);
+    ggml_backend_sched_free(sched);
+    for (int i = 0; i <= d->n; ++i)
+        ggml_backend_free(streams[i]);
 }
 
 // Sums are made in another order than on one host.
+static void expect_as_on_one_host(struct division *d) {
+    static float expected[STEPS][40], computed[STEPS][40];
+    struct division one = {.n = 1};
+    one.devices[0] = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    generate(&one, expected);
+    generate(d, computed);
+    float largest = 0, difference = 0;
+    for (int i = 0; i < STEPS * 40; ++i) {
+        const float wanted = expected[i / 40][i % 40];
+        largest = fmaxf(largest, fabsf(wanted));
+        difference = fmaxf(difference, fabsf(wanted - computed[i / 40][i % 40]));
+    }
+    if (!(difference <= 2e-5f * largest)) fail_msg("off by %g", (double)difference);
+}
+
 static void test_a_transformer_split_by_tensors_equals_one_host(void **state) {
     (void)state;
-    static float expected[STEPS][40], computed[STEPS][40];
-    static int counts[MOST + 1];
-    generate(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), expected);
     for (int n = 1; n <= n_remote && n <= 4; ++n) {
-        counts[n] = n;
-        ggml_backend_dev_t device = ggml_backend_meta_device(remote, (size_t)n, split, &counts[n]);
-        assert_non_null(device);
-        generate(device, computed);
-        float largest = 0, difference = 0;
-        for (int i = 0; i < STEPS * 40; ++i) {
-            const float wanted = expected[i / 40][i % 40];
-            largest = fmaxf(largest, fabsf(wanted));
-            difference = fmaxf(difference, fabsf(wanted - computed[i / 40][i % 40]));
-        }
-        if (!(difference <= 2e-5f * largest)) fail_msg("%d nodes: %g", n, (double)difference);
+        struct division d = {0};
+        add_island(&d, remote, (uint32_t)n, 0);
+        expect_as_on_one_host(&d);
     }
+}
+
+// Two nodes split the tensors of the first layers, the others those of the last one.
+static void test_layers_between_islands_of_nodes_equal_one_host(void **state) {
+    struct division d = {0};
+    (void)state;
+    add_island(&d, remote, 2, 0);
+    add_island(&d, remote + 2, (uint32_t)n_remote - 2 > 2 ? 2 : (uint32_t)n_remote - 2, 2);
+    expect_as_on_one_host(&d);
+}
+
+// --- who splits what -----------------------------------------------------------------------------
+
+enum { LAYER_BYTES = 1000000, VALUE_BYTES = 4096 };
+
+// Islands of the first n devices, if their memory has that rate, for a model of one layer.
+static size_t plan(int n, double bytes_per_second, struct ggml_island out_islands[MOST]) {
+    const struct ggml_device_figures figures = {.size = sizeof(figures),
+                                                .flags = GGML_DEVICE_FIGURES_DIRECT_COPY,
+                                                .bytes_per_second = bytes_per_second};
+    const struct ggml_device_figures *given[MOST];
+    const struct ggml_split_model model = {.size = sizeof(model),
+                                           .n_layers = 1,
+                                           .layer_bytes = LAYER_BYTES,
+                                           .value_bytes = VALUE_BYTES,
+                                           .figures = given};
+    size_t n_islands;
+    for (int i = 0; i < n; ++i)
+        given[i] = &figures;
+    if (ggml_host_plan_islands(remote, (size_t)n, &model, out_islands, &n_islands) != GGML_HOST_OK)
+        fail_msg("%s", ggml_last_error());
+    return n_islands;
+}
+
+// Seconds of an exchange between the first two nodes, as measured.
+static double exchange_seconds(void) {
+    double most = 0;
+    for (int i = 0; i < 2; ++i) {
+        struct ggml_device_link link = {.size = sizeof(link)};
+        assert_int_equal(ggml_backend_dev_link(remote[i], remote[1 - i], &link), GGML_HOST_OK);
+        most = fmax(most, link.seconds + VALUE_BYTES / link.bytes_per_second);
+    }
+    return most;
+}
+
+// Two nodes save half of a layer's time, and exchange twice for it.
+static void test_measured_links_decide_who_splits_tensors(void **state) {
+    struct ggml_island islands[MOST];
+    const double exchange = exchange_seconds();
+    (void)state;
+    assert_int_equal(plan(2, LAYER_BYTES / (5 * exchange), islands), 1);
+    assert_int_equal(islands[0].n_devices, 2);
+    assert_int_equal(islands[0].n_layers, 1);
+    assert_int_equal(plan(2, LAYER_BYTES / (3 * exchange), islands), 2);
+    assert_int_equal(islands[0].n_devices, 1);
+    assert_int_equal(islands[0].n_layers, 1);
+    assert_int_equal(islands[1].n_layers, 0);
 }
 
 // --- a node that is lost -------------------------------------------------------------------------
@@ -479,6 +535,15 @@ static void lose_while_adding(int signal) {
         expect(&r, i, r.parts[i], of_rank, &expected);
     comm->group_free(group);
     ranks_free(&r);
+    // And they split tensors: a node that is lost has no memory for a layer.
+    struct ggml_island islands[MOST];
+    struct division d = {0};
+    assert_int_equal(plan(n_remote, 1e3, islands), 2);
+    assert_int_equal(islands[0].n_devices, n_remote - 1);
+    assert_ptr_equal(islands[1].devices[0], remote[0]);
+    assert_int_equal(islands[1].n_layers, 0);
+    add_island(&d, islands[0].devices, islands[0].n_devices, 0);
+    expect_as_on_one_host(&d);
 }
 
 static void test_a_node_that_hangs_while_adding(void **state) {
@@ -499,6 +564,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_what_is_wrong_is_refused),
         cmocka_unit_test(test_a_transformer_split_by_tensors_equals_one_host),
+        cmocka_unit_test(test_layers_between_islands_of_nodes_equal_one_host),
+        cmocka_unit_test(test_measured_links_decide_who_splits_tensors),
     };
     const struct CMUnitTest few[] = {
         cmocka_unit_test(test_some_sums),

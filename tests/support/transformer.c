@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ggml-alloc.h"
 #include "ggml.h"
@@ -193,6 +194,40 @@ void transformer_clear_cache(struct transformer *model) {
         if (model->layers[i].cache_buffer)
             ggml_backend_buffer_clear(model->layers[i].cache_buffer, 0);
     }
+}
+
+// --- split by tensors
+
+// The axis along which a tensor is split, in how many units; -1: it is whole everywhere.
+static int axis_of(const struct ggml_tensor *tensor, int64_t *out_units) {
+    static const struct {
+        const char *suffix;
+        int axis;
+    } rules[] = {{".wq", 1}, {".wk", 1},   {".wv", 1},      {".wo", 0},      {".gate", 1},
+                 {".up", 1}, {".down", 0}, {".k_cache", 0}, {".v_cache", 0}, {"output", 1}};
+    const size_t n = strlen(tensor->name);
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); ++i) {
+        const size_t m = strlen(rules[i].suffix);
+        if (n < m || strcmp(tensor->name + n - m, rules[i].suffix) != 0) continue;
+        *out_units = strcmp(tensor->name, "output") == 0 ? tensor->ne[1] : 4;
+        return rules[i].axis;
+    }
+    return -1;
+}
+
+struct ggml_backend_meta_split_state transformer_split(const struct ggml_tensor *tensor,
+                                                       void *user) {
+    const int n = *(const int *)user;
+    struct ggml_backend_meta_split_state state = {.axis = GGML_BACKEND_SPLIT_AXIS_MIRRORED,
+                                                  .n_segments = 1};
+    int64_t units = 0;
+    const int axis = axis_of(tensor, &units);
+    state.nr[0] = 1;
+    for (int j = 0; j < n && axis >= 0; ++j) {
+        state.axis = (enum ggml_backend_meta_split_axis)axis;
+        state.ne[j] = (units * (j + 1) / n - units * j / n) * (tensor->ne[axis] / units);
+    }
+    return state;
 }
 
 // --- graph

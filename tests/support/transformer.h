@@ -62,6 +62,12 @@ void transformer_free(struct transformer *model);
 // Sets every element of the cache to 0.
 void transformer_clear_cache(struct transformer *model);
 
+// A callback of ggml_backend_meta_device(): splits weights and cache by heads, hidden units and
+// words over 1 to 4 devices, whose number the int is that user points to. The shape's kv_heads,
+// and its hidden units by 32, are multiples of 4.
+struct ggml_backend_meta_split_state transformer_split(const struct ggml_tensor *tensor,
+                                                       void *user);
+
 // false when memory runs out.
 bool transformer_graph_build(struct transformer *model, int n_tokens, int n_past,
                              struct transformer_graph *out_graph);
