@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Looks at the libraries that were built for macOS: what they export, their install names and what they need; and whether
-ggml-devices, built for this machine, refuses the plugins. The Metal plugin's sources are also compiled for iOS 16, where
-nothing is linked. In TAP.
+"""Looks at the libraries that were built for macOS or iOS: for which system they are, what they export, their install names
+and what they need; and whether ggml-devices, built for this machine, refuses the plugins. In TAP.
 
-usage: check_libraries.py ARM64|X86_64 BUILD GGML_DEVICES NUMBER
+usage: check_libraries.py arm64|x86_64|ios BUILD GGML_DEVICES NUMBER
   NUMBER   of the first line
 """
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
-import tempfile
 
-MACHINES = {"arm64": "AArch64", "x86_64": "x86-64"}
+MACHINES = {"arm64": "AArch64", "x86_64": "x86-64", "ios": "AArch64"}
+# Number or name of the platform in a library, and the oldest version of the system.
+SYSTEMS = {"arm64": (r"1|macos", "13.0"), "x86_64": (r"1|macos", "13.0"), "ios": (r"2|ios", "16.0")}
 
 
 def output(*command):
@@ -40,22 +39,10 @@ def refusals(tool, folder):
     return {os.path.basename(p["path"] or ""): p for p in json.loads(run.stdout)["plugins"]}
 
 
-def ios_faults(build):
-    """(how many sources, what is wrong): the commands of the build, with another target."""
-    rows = json.load(open(os.path.join(build, "compile_commands.json"), encoding="utf-8"))
-    rows = [r for r in rows if "ggml-metal.dylib.p" in r["command"] or "libggml-gpu" in r["command"]]
-    faults = []
-    with tempfile.TemporaryDirectory() as folder:
-        for row in rows:
-            target = os.path.join(folder, "ios.o")
-            words = shlex.split(re.sub(r" -M[DFQ]( \S+\.o\.d| \S+\.o)?", "", row["command"]))
-            words[words.index("-o") + 1] = target
-            run = subprocess.run(words + ["-target", "arm64-apple-ios16.0"], cwd=row["directory"], capture_output=True, text=True,
-                                 check=False)
-            made = output("llvm-objdump-14", "--macho", "--private-headers", target) if run.returncode == 0 else run.stderr
-            if not re.search(r"LC_BUILD_VERSION\n(?:.*\n)?.*platform (2|ios)\n.*(?:sdk.*\n.*)?minos 16.0", made, re.I):
-                faults.append(f"{row['file']}: {made[-300:]}")
-    return len(rows), faults
+def is_for(machine, path):
+    platform, version = SYSTEMS[machine]
+    text = output("llvm-objdump-14", "--macho", "--private-headers", path)
+    return re.search(rf"LC_BUILD_VERSION\n.*?platform ({platform})\n.*?minos {version}\n", text, re.S | re.I) is not None
 
 
 def check(machine, build, tool):
@@ -65,18 +52,17 @@ def check(machine, build, tool):
            f"the core exports {len(names)} symbols, all of ggml's", sorted(n for n in names if not re.match(r"_(ggml|gguf)", n))[:5])
     own, needed = loads(core)
     yield own == ["@rpath/libggml.1.dylib"], "the core's install name", own
+    yield is_for(machine, core), f"the core is for version {SYSTEMS[machine][1]} of the system", SYSTEMS[machine]
     yield needed == ["/usr/lib/libSystem.B.dylib"], "the core needs the system's library only", needed
     for plugin in ("cpu", "metal", "null"):
         path = os.path.join(build, f"plugins/{plugin}/ggml-{plugin}.dylib")
         names = exports(path)
         yield ("_ggml_backend_init" in names and len(names) <= 2, f"{plugin} exports its entry", sorted(names)[:8])
         yield loads(path)[1] == ["/usr/lib/libSystem.B.dylib"], f"{plugin} needs the system's library only", loads(path)
+        yield is_for(machine, path), f"{plugin} is for version {SYSTEMS[machine][1]} of the system", SYSTEMS[machine]
         record = refusals(tool, os.path.dirname(path)).get(f"ggml-{plugin}.dylib", {})
         yield (record.get("status") != "OK" and (machine == "x86_64" or MACHINES[machine] in record.get("message", "")),
                f"{plugin} is refused here, for what it was built for", record)
-    if machine == "arm64":
-        n, faults = ios_faults(build)
-        yield n > 20 and not faults, f"the Metal plugin's {n} sources are compiled for iOS 16", faults[:2]
 
 
 def main():

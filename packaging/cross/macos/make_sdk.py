@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes what clang and lld need to build for macOS: headers from headers.txt, the system's library from symbols.txt, a
+"""Makes what clang and lld need to build for macOS or iOS: headers from headers.txt, the system's library from symbols.txt, a
 compiler's command and a file for Meson's --cross-file.
 
-usage: make_sdk.py ARM64|X86_64 CLANG LLD FOLDER
+usage: make_sdk.py arm64|x86_64|ios CLANG LLD FOLDER
 """
 import os
 import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# (processor, clang's target, that of the system's library)
+MACHINES = {
+    "arm64": ("arm64", "arm64-apple-macos13", "arm64-macos"),
+    "x86_64": ("x86_64", "x86_64-apple-macos13", "x86_64-macos"),
+    "ios": ("arm64", "arm64-apple-ios16.0", "arm64-ios"),
+}
 
 
 def put(path, text, mode=0o644):
@@ -42,31 +48,34 @@ def symbols(machine):
 def main():
     machine, clang, lld, folder = sys.argv[1:]
     folder = os.path.abspath(folder)
+    processor, target, library = MACHINES[machine]
     headers(os.path.join(folder, "usr/include"))
     quoted = ", ".join(f"'{name}'" for name in symbols(machine))
     put(os.path.join(folder, "usr/lib/libSystem.tbd"), f"""--- !tapi-tbd
 tbd-version: 4
-targets: [ {machine}-macos ]
+targets: [ {library} ]
 install-name: '/usr/lib/libSystem.B.dylib'
 exports:
-  - targets: [ {machine}-macos ]
+  - targets: [ {library} ]
     symbols: [ {quoted} ]
 ...
 """)
     # Meson tells lld for Mach-O from others by what it writes when it is asked for its version.
     put(os.path.join(folder, "cc"), f"""#!/bin/sh
 case " $* " in *" -Wl,-v "*) echo ld64.lld >&2 ;; esac
-exec {clang} -target {machine}-apple-macos13 -isysroot {folder} -Wno-unused-command-line-argument -fuse-ld={lld} -mlinker-version=705 "$@"
+exec {clang} -target {target} -isysroot {folder} -Wno-unused-command-line-argument -fuse-ld={lld} -mlinker-version=705 "$@"
 """, 0o755)
-    family = {"arm64": "aarch64"}.get(machine, machine)
+    family = {"arm64": "aarch64"}.get(processor, processor)
+    subsystem = "ios" if machine == "ios" else "macos"
     put(os.path.join(folder, "cross.ini"), f"""[binaries]
 c = '{folder}/cc'
 ar = 'llvm-ar-14'
 strip = 'llvm-strip-14'
 [host_machine]
 system = 'darwin'
+subsystem = '{subsystem}'
 cpu_family = '{family}'
-cpu = '{machine}'
+cpu = '{processor}'
 endian = 'little'
 """)
 
