@@ -73,6 +73,15 @@ static void spoil(struct ggml_tensor *v, bool last) {
 
 enum { CLEAN, HIDDEN, LAST }; // what is not a number
 
+static bool is_full; // the device has no memory left when the graph is computed
+
+// As much as there is, but for a kilobyte.
+static ggml_backend_buffer_t fill_device(ggml_backend_dev_t device) {
+    size_t left, total;
+    ggml_backend_dev_memory(device, &left, &total);
+    return ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(device), left - 1024);
+}
+
 static void compute(ggml_backend_dev_t device, const struct attention *a, int spoiled, float *out) {
     struct ggml_context *c = metal_context();
     ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
@@ -88,8 +97,10 @@ static void compute(ggml_backend_dev_t device, const struct attention *a, int sp
     if (a->mask) fill_mask(y->src[3], a);
     if (a->sinks) fill(y->src[4]);
     if (spoiled) spoil(y->src[2], spoiled == LAST);
+    ggml_backend_buffer_t rest = is_full ? fill_device(device) : NULL;
     assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
     ggml_backend_tensor_get(y, out, 0, ggml_nbytes(y));
+    ggml_backend_buffer_free(rest);
     ggml_backend_buffer_free(buffer);
     ggml_backend_free(stream);
     ggml_free(c);
@@ -100,6 +111,7 @@ static void run(const struct attention *a, int family, int spoiled, int n_own, f
     char text[8];
     snprintf(text, sizeof(text), "%d", family);
     setenv("FAKE_METAL_APPLE", text, 1);
+    setenv("FAKE_METAL_UNIFIED", family > 0 ? "1" : "0", 1); // AMD's have memory of their own
     ggml_backend_reg_t reg = metal_load();
     const long before = metal.calls(special);
     compute(metal_device(reg, 0), a, spoiled, out);
@@ -109,14 +121,20 @@ static void run(const struct attention *a, int family, int spoiled, int n_own, f
 }
 
 // As the CPU device does it, which rounds some of it to halves.
-static void check(const struct attention *a, int family, int n_own) {
+static void check_where(bool full, const struct attention *a, int family, int n_own) {
     static float expected[MOST], got[MOST];
     compute(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), a, CLEAN, expected);
+    is_full = full;
     run(a, family, CLEAN, n_own, got);
+    is_full = false;
     for (int64_t i = 0; i < a->dv * a->n * a->heads * a->sequences; ++i) {
         if (!(fabsf(got[i] - expected[i]) < 3e-3f))
             fail_msg("%g for %g at %d", (double)got[i], (double)expected[i], (int)i);
     }
+}
+
+static void check(const struct attention *a, int family, int n_own) {
+    check_where(false, a, family, n_own);
 }
 
 #define F32 GGML_TYPE_F32
@@ -139,6 +157,15 @@ static void test_parts(void **state) {
     check(&(struct attention){64, 64, 1, 700, 4, 2, 1, F16, Q8, true, true, 0, 0}, 7, 2);
     check(&(struct attention){64, 32, 20, 600, 2, 1, 1, F16, F16, true, false, 0, 0}, 7, 2);
     check(&(struct attention){64, 32, 20, 600, 2, 1, 1, F16, F16, true, false, 0, 0}, 6, 2);
+}
+
+// Without scratch memory keys are not split.
+static void test_full(void **state) {
+    (void)state;
+    setenv("FAKE_METAL_MEMORY", "2000000", 1);
+    check_where(true, &(struct attention){64, 32, 20, 600, 2, 1, 1, F16, F16, true, false, 0, 0}, 6,
+                1);
+    unsetenv("FAKE_METAL_MEMORY");
 }
 
 static void test_prompts(void **state) {
@@ -218,7 +245,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tokens),  cmocka_unit_test(test_parts),
         cmocka_unit_test(test_prompts), cmocka_unit_test(test_hidden),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_faults),  cmocka_unit_test(test_full),
     };
     metal_find_runtime();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static struct gpu_operand operand(mtl_id buffer) {
 
 #define FOUND assert_int_equal(fake_metal_faults(), ++faults)
 
-enum mistake { NONE, NO_RESOURCE, NO_END };
+enum mistake { NONE, NO_RESOURCE, WRONG_USAGE, NO_END };
 
 // to = 3 from.
 static struct gpu_args triple_args(mtl_id from, mtl_id to) {
@@ -99,7 +99,8 @@ static mtl_id triple(struct run *r, int queue, mtl_id from, mtl_id to, enum mist
     mtl_set_pipeline(encoder, r->pipeline);
     mtl_set_bytes(encoder, &args, sizeof(args), 0);
     mtl_use_resource(encoder, from, MTL_USAGE_READ);
-    if (mistake != NO_RESOURCE) mtl_use_resource(encoder, to, MTL_USAGE_WRITE);
+    if (mistake != NO_RESOURCE)
+        mtl_use_resource(encoder, to, mistake == WRONG_USAGE ? MTL_USAGE_READ : MTL_USAGE_WRITE);
     mtl_dispatch(encoder, (struct mtl_size){1, 1, 1}, (struct mtl_size){N, 1, 1});
     if (mistake != NO_END) mtl_end_encoding(encoder);
     mtl_commit(commands);
@@ -207,6 +208,47 @@ static void test_borrowed(void **state) {
     assert_int_equal(fake_metal_faults(), 0);
 }
 
+// y = 9 x by two encoders, the second of which reads what the first has written: from the same
+// buffer, or from another one that shows the same memory.
+static float two_encoders(bool same) {
+    struct run r;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    float *memory = aligned_alloc(page, page);
+    mtl_id shown[2];
+    start(&r);
+    for (int i = 0; i < 2; ++i)
+        shown[i] = mtl_new_buffer_no_copy(r.device, memory, page, MTL_STORAGE_SHARED, NULL);
+    for (int i = 0; i < N; ++i)
+        memory[i] = 1.0f;
+    triple(&r, 0, shown[0], shown[0], NONE);
+    mtl_wait_until_completed(triple(&r, 0, shown[!same], r.y, NONE));
+    const float result = seen(r.y)[0];
+    for (int i = 0; i < 2; ++i)
+        mtl_release(shown[i]);
+    stop(&r);
+    free(memory);
+    return result;
+}
+
+static void test_encoders(void **state) {
+    (void)state;
+    assert_true(two_encoders(true) == 9.0f);
+    assert_true(two_encoders(false) == 3.0f);
+}
+
+// A kernel that writes to what it is said to read.
+static void test_usage(void **state) {
+    struct run r;
+    long faults = fake_metal_faults();
+    (void)state;
+    start(&r);
+    for (int i = 0; i < N; ++i)
+        seen(r.x)[i] = 1.0f;
+    mtl_wait_until_completed(triple(&r, 0, r.x, r.y, WRONG_USAGE));
+    FOUND;
+    stop(&r);
+}
+
 static void test_failures(void **state) {
     struct run r;
     (void)state;
@@ -311,7 +353,8 @@ int main(void) {
         cmocka_unit_test(test_late),     cmocka_unit_test(test_queues),
         cmocka_unit_test(test_barriers), cmocka_unit_test(test_borrowed),
         cmocka_unit_test(test_failures), cmocka_unit_test(test_shared_memory),
-        cmocka_unit_test(test_copies),   cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_copies),   cmocka_unit_test(test_encoders),
+        cmocka_unit_test(test_usage),    cmocka_unit_test(test_misuse),
     };
     setenv("FAKE_METAL_TOLERANT", "1", 1);
     return mtl_start() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;

@@ -81,6 +81,7 @@ static void check(const struct product *p, int family, bool is_own) {
     compute(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), p, true, expected);
     snprintf(text, sizeof(text), "%d", family);
     setenv("FAKE_METAL_APPLE", text, 1);
+    setenv("FAKE_METAL_UNIFIED", family > 0 ? "1" : "0", 1); // AMD's have memory of their own
     ggml_backend_reg_t reg = metal_load();
     const long before = metal.calls(special);
     compute(metal_device(reg, 0), p, !p->experts, got);

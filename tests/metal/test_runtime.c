@@ -302,6 +302,10 @@ static void test_unfit(void **state) {
     assert_null(metal_load());
     assert_int_equal(ggml_last_status(), GGML_HOST_NO_DEVICE);
     unsetenv("FAKE_METAL_FAMILY");
+    setenv("FAKE_METAL_APPLE", "0", 1); // shares memory and is none of Apple's: Intel's
+    assert_null(metal_load());
+    assert_int_equal(ggml_last_status(), GGML_HOST_NO_DEVICE);
+    unsetenv("FAKE_METAL_APPLE");
     setenv("FAKE_METAL_WIDTH", "16", 1);
     ggml_backend_reg_t reg = metal_load();
     assert_non_null(reg);
@@ -311,6 +315,25 @@ static void test_unfit(void **state) {
     metal_unload(reg);
     unsetenv("FAKE_METAL_WIDTH");
     assert_int_equal(metal.live(), 0);
+}
+
+// Of AMD's: memory of its own, SIMD groups of 64 lanes, no matrices.
+static void test_amd(void **state) {
+    (void)state;
+    setenv("FAKE_METAL_APPLE", "0", 1);
+    setenv("FAKE_METAL_UNIFIED", "0", 1);
+    setenv("FAKE_METAL_WIDTH", "64", 1);
+    static struct work work;
+    ggml_backend_reg_t reg = metal_load();
+    ggml_backend_dev_t device = metal_device(reg, 0);
+    if (!compute(&work, device)) fail_msg("%s", ggml_last_error());
+    assert_int_equal(ggml_backend_dev_type(device), GGML_BACKEND_DEVICE_TYPE_GPU);
+    end(&work);
+    metal_unload(reg);
+    assert_int_equal(metal.live(), 0);
+    unsetenv("FAKE_METAL_WIDTH");
+    unsetenv("FAKE_METAL_UNIFIED");
+    unsetenv("FAKE_METAL_APPLE");
 }
 
 static void test_no_metal(void **state) {
@@ -326,6 +349,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_lost),        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_child),       cmocka_unit_test(test_unfit),
         cmocka_unit_test(test_host_memory), cmocka_unit_test(test_separate_memory),
+        cmocka_unit_test(test_amd),
     };
     const struct CMUnitTest without[] = {cmocka_unit_test(test_no_metal)};
     if (argc > 1 && strcmp(argv[1], "no-metal") == 0)

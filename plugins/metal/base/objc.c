@@ -49,6 +49,7 @@ bool mtl_start(void) {
         return false;
     }
     find(metal, "MTLCopyAllDevices", &mtl_api.all_devices);
+    find(objc, "os_proc_available_memory", &mtl_api.available_memory); // of iOS
     for (int i = 0; i < MTL_MESSAGE_COUNT; ++i)
         mtl_selectors[i] = mtl_api.register_name(names[i]);
     return true;

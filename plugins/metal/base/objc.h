@@ -45,7 +45,8 @@ struct mtl_api {
     void *(*pool_push)(void); // what @autoreleasepool does
     void (*pool_pop)(void *pool);
     mtl_id (*default_device)(void);
-    mtl_id (*all_devices)(void); // NULL where there is but one device
+    mtl_id (*all_devices)(void);      // NULL where there is but one device
+    size_t (*available_memory)(void); // of the process; NULL: the system has no limit for one
 };
 
 enum mtl_message {

@@ -21,9 +21,10 @@ struct metal_context {
     bool has_matrices;                   // of SIMD groups
     atomic_uint_fast64_t generation;     // grows when a buffer is freed
     atomic_bool lost;
-    mtl_id residency;                 // NULL: the system has no residency sets
-    pthread_mutex_t copies_mutex;     // of the next two, for transfers that block
-    mtl_id copies, staging;           // a queue and memory, made when they are needed
+    mtl_id residency;             // NULL: the system has no residency sets
+    pthread_mutex_t copies_mutex; // of the next three, for transfers that block
+    mtl_id copies, staging;       // a queue and memory, made when they are needed
+    size_t staging_bytes;
     pthread_mutex_t mutex;            // of the list of streams, and of what each has pending
     struct metal_stream *streams;     // that live
     struct metal_download *downloads; // that the host has not got yet, the newest first

@@ -27,12 +27,20 @@ static const char *device_description(ggml_backend_dev_t device) {
     return ((struct metal_device *)device->context)->description;
 }
 
-// Metal recommends how much to use, and knows what this process does.
+// Metal recommends how much to use, and knows what this process does. iOS ends programs that exceed
+// a limit of their own; elsewhere the system says 0.
+size_t metal_device_room(const struct metal_device *device) {
+    const size_t used = metal_in_owner() ? mtl_allocated(device->handle) : 0;
+    const size_t left = device->memory - MIN(used, device->memory);
+    const size_t available =
+        device->unified && mtl_api.available_memory ? mtl_api.available_memory() : 0;
+    return available > 0 ? MIN(left, available) : left;
+}
+
 static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *out_total) {
     const struct metal_device *device = handle->context;
-    const size_t used = metal_in_owner() ? mtl_allocated(device->handle) : 0;
     *out_total = device->memory;
-    *out_free = device->memory - MIN(used, device->memory);
+    *out_free = metal_device_room(device);
 }
 
 // Devices that share the host's memory count as integrated.
@@ -41,7 +49,7 @@ static enum ggml_backend_dev_type device_type(ggml_backend_dev_t handle) {
     return device->unified ? GGML_BACKEND_DEVICE_TYPE_IGPU : GGML_BACKEND_DEVICE_TYPE_GPU;
 }
 
-// Memory is shared and events are Metal's; buffers from host pointers aren't offered.
+// Memory of the application's is used where it lies if the device has none of its own.
 static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_props *props) {
     const struct metal_device *device = handle->context;
     props->name = device->name;

@@ -28,6 +28,10 @@ struct metal_device *metal_device_of(ggml_backend_dev_t device);
 // Its context, which is made at the first call. NULL after set_error. [any-thread]
 struct metal_context *metal_device_context(struct metal_device *device);
 
+// Bytes that may still be allocated: of what Metal recommends as the most, and of what the system
+// leaves to the process. [any-thread]
+size_t metal_device_room(const struct metal_device *device);
+
 // Finds the devices. NULL after set_error. [init]
 ggml_backend_reg_t metal_reg_start(void);
 void metal_reg_stop(void);

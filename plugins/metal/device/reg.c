@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which devices there are: those of Metal 3, whose kernels can follow addresses.
+// Which devices there are: those of Metal 3, whose kernels can follow addresses, and whose SIMD
+// groups have 32 lanes or more.
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -45,13 +46,24 @@ static void fill_details(struct metal_device *device) {
     add_detail(device, "max-buffer", "%zu", device->max_buffer);
 }
 
+// What kernels need and the device does not have, or NULL. GPUs that share the host's memory and
+// are none of Apple's, which are Intel's, have SIMD groups of 8 or 16 lanes for some kernels, as
+// the compiler likes.
+static const char *lack_of(mtl_id handle) {
+    if (!mtl_supports_family(handle, MTL_FAMILY_METAL_3)) return "it is not of Metal 3";
+    if (mtl_has_unified_memory(handle) && !mtl_supports_family(handle, MTL_FAMILY_APPLE_1))
+        return "its SIMD groups may have fewer than 32 lanes";
+    return NULL;
+}
+
 // Takes over the reference.
 static bool init_device(struct metal_device *device, mtl_id handle) {
     const char *model = mtl_utf8(mtl_name(handle));
     if (!model) model = "a device without a name";
     memset(device, 0, sizeof(*device));
-    if (!mtl_supports_family(handle, MTL_FAMILY_METAL_3)) {
-        GGML_LOG_WARN("metal: %s can't be used: it is not of Metal 3\n", model);
+    const char *lack = lack_of(handle);
+    if (lack) {
+        GGML_LOG_WARN("metal: %s can't be used: %s\n", model, lack);
         mtl_release(handle);
         return false;
     }
@@ -84,7 +96,7 @@ static void find_devices(void) {
     if (device) n_devices += init_device(&devices[n_devices], device);
 }
 
-// false with NO_DEVICE if no device has Metal 3.
+// false with NO_DEVICE if no device can be used.
 static bool make_devices(void) {
     devices = ggml_aligned_malloc(MAX_DEVICES * sizeof(*devices));
     if (!devices) return false;
@@ -92,7 +104,7 @@ static bool make_devices(void) {
     find_devices();
     mtl_api.pool_pop(pool);
     if (n_devices > 0) return true;
-    metal_fail(GGML_HOST_NO_DEVICE, "no device of Metal 3");
+    metal_fail(GGML_HOST_NO_DEVICE, "no device of Metal 3 with SIMD groups of 32 lanes");
     ggml_aligned_free(devices, MAX_DEVICES * sizeof(*devices));
     devices = NULL;
     return false;

@@ -79,11 +79,22 @@ bool metal_place_of(const struct ggml_tensor *tensor, struct metal_place *out_pl
     if (!window) return false;
     const size_t at = offset - window->begin;
     *out_place = (struct metal_place){.context = buffer->context,
+                                      .is_aliased = buffer->n_windows > 1,
                                       .handle = window->handle,
                                       .offset = at,
                                       .contents = window->contents ? window->contents + at : NULL,
                                       .address = window->address + at};
     return true;
+}
+
+mtl_id metal_next_window(const struct ggml_tensor *tensor, int *i) {
+    const struct metal_buffer *buffer = buffer_of(tensor);
+    const size_t begin = offset_in(buffer, tensor), end = begin + ggml_nbytes(tensor);
+    while (*i < buffer->n_windows) {
+        const struct metal_window *w = &buffer->windows[(*i)++];
+        if (w->begin < end && begin < w->begin + w->size) return w->handle;
+    }
+    return NULL;
 }
 
 // Windows of one buffer follow each other for the host: the first one leads to every byte.
@@ -234,15 +245,15 @@ static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
 // recommends is the limit: beyond it Metal begins to move memory in and out with every command
 // buffer, or fails one.
 static enum ggml_host_status check_size(const struct metal_device *device, size_t size) {
-    const size_t used = metal_in_owner() ? mtl_allocated(device->handle) : 0;
+    const size_t room = metal_device_room(device);
     if (size > device->max_buffer)
         return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: %zu bytes are more than a buffer has",
                           size);
-    if (used > device->memory || size > device->memory - used)
+    if (size > room)
         return metal_fail(GGML_HOST_OUT_OF_MEMORY,
-                          "metal: %zu bytes are more than is left of %zu, which the system "
-                          "recommends as the most",
-                          size, device->memory);
+                          "metal: %zu bytes are more than the %zu that are left of %zu, which the "
+                          "system recommends as the most",
+                          size, room, device->memory);
     return GGML_HOST_OK;
 }
 
@@ -317,6 +328,11 @@ int32_t metal_buffer_from_host(ggml_backend_dev_t handle, void *memory, size_t s
         return metal_fail(GGML_HOST_INVALID_ARGUMENT,
                           "metal: memory of the application's has to begin with a page (%zu bytes)",
                           page);
+    const size_t room = metal_device_room(device);
+    if (size > room)
+        GGML_LOG_WARN("metal: %zu bytes of the application's are more than the %zu that %s should "
+                      "have: Metal will move memory in and out\n",
+                      size, room, device->name);
     struct metal_buffer *buffer = buffer_new(device, size);
     if (!buffer) return GGML_HOST_FAILED;
     buffer->base = (uintptr_t)memory;

@@ -34,12 +34,17 @@ struct metal_place {
     size_t offset;    // in the buffer of Metal's
     char *contents;   // where the host sees it; NULL: nowhere
     uint64_t address; // where the device sees it
+    bool is_aliased;  // other buffers of Metal's may show the same bytes
 };
 
 void metal_buffer_types_init(struct metal_device *device);
 // Finds the window that shows the whole tensor. False: it does not lie in a buffer of this
 // plugin's, or no window shows all of it. O(windows). [any-thread]
 bool metal_place_of(const struct ggml_tensor *tensor, struct metal_place *out_place);
+// The buffers of Metal's that show some of the tensor, one after the other from *i = 0 on; NULL:
+// there is no other. Metal orders work by buffers, and does not know which share memory. The tensor
+// has a place. [any-thread]
+mtl_id metal_next_window(const struct ggml_tensor *tensor, int *i);
 // A number that stands for the tensor's buffer and is never used again; 0: none of this plugin's.
 // [any-thread]
 uint64_t metal_buffer_id(const struct ggml_tensor *tensor);

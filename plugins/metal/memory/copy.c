@@ -3,7 +3,13 @@
 // rest. Transfers that block have a queue and staging memory of the context's, one at a time.
 #include "memory/copy.h"
 
-enum { BLIT_UNIT = 4, KERNEL_THREADS = 256, STAGING_BYTES = 4 << 20, TYPE_OF_BYTES = GGML_TYPE_I8 };
+enum {
+    BLIT_UNIT = 4,
+    KERNEL_THREADS = 256,
+    STAGING_BYTES = 4 << 20,
+    LEAST_STAGING = 16 << 10,
+    TYPE_OF_BYTES = GGML_TYPE_I8
+};
 
 struct metal_spot metal_spot_of(mtl_id buffer, size_t stride) {
     return (struct metal_spot){buffer, 0, mtl_gpu_address(buffer), stride};
@@ -94,9 +100,12 @@ enum ggml_host_status metal_copy_now(struct metal_context *context, const struct
     return status;
 }
 
+// Less than usual where there is not so much.
 static enum ggml_host_status open_staging(struct metal_context *context) {
-    if (!context->staging)
-        context->staging = mtl_new_buffer(context->device, STAGING_BYTES, MTL_STORAGE_SHARED);
+    for (size_t n = STAGING_BYTES; !context->staging && n >= LEAST_STAGING; n /= 16) {
+        context->staging = mtl_new_buffer(context->device, n, MTL_STORAGE_SHARED);
+        context->staging_bytes = n;
+    }
     if (context->staging) return GGML_HOST_OK;
     return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no staging memory");
 }
@@ -109,8 +118,9 @@ static enum ggml_host_status stage(struct metal_context *context, struct metal_s
     if (status != GGML_HOST_OK) return status;
     const struct metal_spot staging = metal_spot_of(context->staging, 0);
     char *host = mtl_contents(context->staging);
-    for (size_t done = 0; done < size && status == GGML_HOST_OK; done += STAGING_BYTES) {
-        const size_t n = MIN(size - done, (size_t)STAGING_BYTES);
+    const size_t most = context->staging_bytes;
+    for (size_t done = 0; done < size && status == GGML_HOST_OK; done += most) {
+        const size_t n = MIN(size - done, most);
         const struct metal_spot here = {spot.handle, spot.offset + done, spot.address + done, 0};
         const struct metal_copy copy = {to ? here : staging, to ? staging : here, n, 1};
         if (from)

@@ -45,7 +45,7 @@ static int64_t keys_of_part(int64_t blocks, int64_t n_keys) {
 
 // Fills the launch for blocks of `rows` rows. values: as attention_parts.h has them.
 static void launch(struct metal_launch *l, const struct ggml_tensor *node, int kernel, int rows,
-                   int times) {
+                   int times, bool may_split) {
     const struct ggml_tensor *q = node->src[0], *k = node->src[1];
     struct simt_work *work = &l->step.work;
     metal_specialise(
@@ -54,7 +54,9 @@ static void launch(struct metal_launch *l, const struct ggml_tensor *node, int k
     work->grid[0] = (unsigned)parts_of(q->ne[1] * (q->ne[2] / k->ne[2]), rows);
     work->grid[2] = (unsigned)(k->ne[2] * k->ne[3]);
     work->args.numbers[1] = q->ne[2] / k->ne[2];
-    work->args.numbers[2] = keys_of_part((int64_t)work->grid[0] * work->grid[2], k->ne[1]);
+    work->args.numbers[2] = may_split
+                                ? keys_of_part((int64_t)work->grid[0] * work->grid[2], k->ne[1])
+                                : parts_of(k->ne[1], KEYS_UNIT) * KEYS_UNIT;
     work->args.numbers[3] = parts_of(k->ne[1], work->args.numbers[2]);
     work->grid[1] = (unsigned)work->args.numbers[3];
     if (work->grid[1] > 1)
@@ -62,16 +64,18 @@ static void launch(struct metal_launch *l, const struct ggml_tensor *node, int k
 }
 
 void metal_choose_attention(struct metal_launch *l, const struct ggml_tensor *node,
-                            bool has_matrices) {
+                            const struct metal_planner *planner) {
     if (node->op != GGML_OP_FLASH_ATTN_EXT || !takes(node)) return;
     const struct ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2];
     const int64_t rows = q->ne[1] * (q->ne[2] / k->ne[2]);
     const int64_t fours = parts_of(v->ne[0], FOURS_CHANNELS);
     const int64_t most = MIN(MIN(MAX_QUERIES / k->ne[0], MAX_FOURS / fours), MAX_ROWS);
-    if (has_matrices && rows > most && v->ne[0] <= MATRIX_CHANNELS)
-        launch(l, node, METAL_KERNEL_attention_matrix, TILE, (int)parts_of(v->ne[0], TILE));
+    if (planner->has_matrices && rows > most && v->ne[0] <= MATRIX_CHANNELS)
+        launch(l, node, METAL_KERNEL_attention_matrix, TILE, (int)parts_of(v->ne[0], TILE),
+               planner->has_scratch);
     else
-        launch(l, node, METAL_KERNEL_attention_vector, (int)MIN(rows, most), (int)fours);
+        launch(l, node, METAL_KERNEL_attention_vector, (int)MIN(rows, most), (int)fours,
+               planner->has_scratch);
 }
 
 bool metal_merge_attention(struct metal_launch *l, const struct metal_launch *first) {

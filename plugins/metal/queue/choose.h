@@ -13,9 +13,9 @@ void metal_specialise(struct metal_launch *launch, const struct metal_variant *v
 // Replace the plain kernel, whose launch has been filled, by one that is faster, if one takes the
 // node. [any-thread]
 void metal_choose_product(struct metal_launch *launch, const struct ggml_tensor *node,
-                          bool has_matrices);
+                          const struct metal_planner *planner);
 void metal_choose_attention(struct metal_launch *launch, const struct ggml_tensor *node,
-                            bool has_matrices);
+                            const struct metal_planner *planner);
 // Fills the launch that adds up what `first` has written to scratch memory; false: it has not.
 // [any-thread]
 bool metal_merge_attention(struct metal_launch *out_launch, const struct metal_launch *first);

@@ -39,32 +39,41 @@ static struct metal_recording **make_room(struct metal_stream *stream) {
 }
 
 // Scratch memory of the stream's, as large as its largest graph needs. What uses smaller memory
-// that it had before keeps that.
-static enum ggml_host_status get_scratch(struct metal_stream *stream, size_t bytes) {
-    if (bytes <= stream->scratch_bytes) return GGML_HOST_OK;
+// that it had before keeps that. False: there is not so much.
+static bool get_scratch(struct metal_stream *stream, size_t bytes) {
+    if (bytes <= stream->scratch_bytes) return true;
+    if (bytes > metal_device_room(stream->device)) return false;
+    const mtl_id scratch = mtl_new_buffer(stream->context->device, bytes, MTL_STORAGE_PRIVATE);
+    if (!scratch) return false;
     mtl_release(stream->scratch);
-    stream->scratch_bytes = 0;
-    stream->scratch = mtl_new_buffer(stream->context->device, bytes, MTL_STORAGE_PRIVATE);
-    if (!stream->scratch)
-        return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no scratch memory of %zu bytes", bytes);
+    stream->scratch = scratch;
     stream->scratch_bytes = bytes;
-    return GGML_HOST_OK;
+    return true;
+}
+
+// The plan of a graph and its scratch memory. Where there is none, a plan that needs none: slower
+// for attention with few blocks.
+static enum ggml_host_status make_plan(struct metal_stream *stream,
+                                       const struct ggml_graph *graph) {
+    enum ggml_status planned = gpu_plan_graph(&stream->plan, graph);
+    if (planned == GGML_STATUS_SUCCESS && !get_scratch(stream, stream->plan.scratch_bytes)) {
+        stream->planner.has_scratch = false;
+        planned = gpu_plan_graph(&stream->plan, graph);
+        stream->planner.has_scratch = true;
+    }
+    if (planned == GGML_STATUS_SUCCESS) return GGML_HOST_OK;
+    return planned == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY : GGML_HOST_UNSUPPORTED;
 }
 
 // key: NULL: nobody will look for the recording.
 static enum ggml_host_status record(struct metal_stream *stream, const struct ggml_graph *graph,
                                     const struct gpu_graph_key *key,
                                     struct metal_recording **out_recording) {
-    const enum ggml_status planned = gpu_plan_graph(&stream->plan, graph);
-    if (planned != GGML_STATUS_SUCCESS)
-        return planned == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY
-                                                   : GGML_HOST_UNSUPPORTED;
-    const size_t scratch = stream->plan.scratch_bytes;
-    const enum ggml_host_status status = get_scratch(stream, scratch);
+    const enum ggml_host_status status = make_plan(stream, graph);
     if (status != GGML_HOST_OK) return status;
     return metal_recording_new(stream->context, &stream->plan, key,
-                               scratch > 0 ? stream->scratch : NULL, &stream->tracker,
-                               out_recording);
+                               stream->plan.scratch_bytes > 0 ? stream->scratch : NULL,
+                               &stream->tracker, out_recording);
 }
 
 static enum ggml_host_status get_recording(struct metal_stream *stream,

@@ -8,27 +8,27 @@
 
 // The launch of the first node alone, which has to be one, as that of all nodes.
 static struct metal_launch *begin(struct gpu_plan *plan, const struct gpu_fused *fused,
-                                  const struct ggml_tensor *first, bool has_matrices) {
+                                  const struct ggml_tensor *first) {
     const int before = plan->n_launches;
-    if (!metal_plan_add(plan, first, has_matrices) || plan->n_launches != before + 1) return NULL;
+    if (!metal_plan_add(plan, first) || plan->n_launches != before + 1) return NULL;
     struct metal_launch *l = metal_plan_newest(plan);
     simt_step_use_fused(&l->step, fused);
     return l;
 }
 
-static bool fuse_bias(struct gpu_plan *plan, const struct gpu_fused *fused, bool has_matrices) {
-    struct metal_launch *l = begin(plan, fused, fused->nodes[0], has_matrices);
+static bool fuse_bias(struct gpu_plan *plan, const struct gpu_fused *fused) {
+    struct metal_launch *l = begin(plan, fused, fused->nodes[0]);
     return l && metal_add_bias(l, fused->operands[0], fused->dst);
 }
 
 // A copy of the product's memory, where the result was made, to where it belongs.
 static bool copy_result(struct gpu_plan *plan, const struct ggml_tensor *x,
-                        const struct ggml_tensor *glu, bool has_matrices) {
+                        const struct ggml_tensor *glu) {
     struct ggml_tensor copy = *glu;
     memset(copy.src, 0, sizeof(copy.src));
     copy.op = GGML_OP_CONT;
     copy.src[0] = (struct ggml_tensor *)(uintptr_t)x;
-    if (!metal_plan_add(plan, &copy, has_matrices)) return false;
+    if (!metal_plan_add(plan, &copy)) return false;
     struct simt_step *step = &metal_plan_newest(plan)->step;
     for (int k = 0; k < step->n_tensors; ++k) {
         if (step->tensors[k] == &copy) step->tensors[k] = glu;
@@ -36,22 +36,21 @@ static bool copy_result(struct gpu_plan *plan, const struct ggml_tensor *x,
     return true;
 }
 
-static bool fuse_glu(struct gpu_plan *plan, const struct gpu_fused *fused, bool has_matrices) {
+static bool fuse_glu(struct gpu_plan *plan, const struct gpu_fused *fused) {
     const struct ggml_tensor *x = fused->operands[0], *gate = fused->operands[1];
     const struct ggml_tensor *to = fused->indirect ? x : fused->dst;
     struct gpu_fused made = *fused;
     made.dst = to;
-    struct metal_launch *l = begin(plan, &made, x, has_matrices);
+    struct metal_launch *l = begin(plan, &made, x);
     if (!l || !metal_add_gate(l, x, gate, fused->dst)) return false;
     simt_operand(&l->step.work.args.operands[0], to);
-    return !fused->indirect || copy_result(plan, x, fused->dst, has_matrices);
+    return !fused->indirect || copy_result(plan, x, fused->dst);
 }
 
 // The result of rope in the rows that set_rows would copy it to. Their numbers are operand 4.
-static bool fuse_rope_rows(struct gpu_plan *plan, const struct gpu_fused *fused,
-                           bool has_matrices) {
+static bool fuse_rope_rows(struct gpu_plan *plan, const struct gpu_fused *fused) {
     const struct ggml_tensor *rope = fused->nodes[0], *rows = fused->dst;
-    struct metal_launch *l = begin(plan, fused, rope, has_matrices);
+    struct metal_launch *l = begin(plan, fused, rope);
     if (!l) return false;
     struct gpu_operand *y = &l->step.work.args.operands[0];
     simt_operand(y, rows);
@@ -64,11 +63,11 @@ static bool fuse_rope_rows(struct gpu_plan *plan, const struct gpu_fused *fused,
     return true;
 }
 
-bool metal_plan_fuse(struct gpu_plan *plan, const struct gpu_fused *fused, bool has_matrices) {
+bool metal_plan_fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
     switch (fused->fusion) {
-    case GPU_FUSION_bias: return fuse_bias(plan, fused, has_matrices);
-    case GPU_FUSION_glu: return fuse_glu(plan, fused, has_matrices);
-    case GPU_FUSION_rope_rows: return fuse_rope_rows(plan, fused, has_matrices);
+    case GPU_FUSION_bias: return fuse_bias(plan, fused);
+    case GPU_FUSION_glu: return fuse_glu(plan, fused);
+    case GPU_FUSION_rope_rows: return fuse_rope_rows(plan, fused);
     default: break;
     }
     if (!simt_step_fuse(plan, fused)) return false;

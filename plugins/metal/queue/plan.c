@@ -13,13 +13,14 @@ void metal_specialise(struct metal_launch *l, const struct metal_variant *varian
 }
 
 // Scratch memory is that of the plan, from its beginning on: launches that use it run in order.
-bool metal_plan_add(struct gpu_plan *plan, const struct ggml_tensor *node, bool has_matrices) {
+bool metal_plan_add(struct gpu_plan *plan, const struct ggml_tensor *node) {
+    const struct metal_planner *planner = (const struct metal_planner *)plan->planner;
     if (!simt_step_add(plan, node, 0)) return false;
     struct metal_launch *l = metal_plan_newest(plan);
     l->variant.kernel = (int)l->step.work.kernel;
     if (l->step.work.grid[0] == 0) return true;
-    metal_choose_product(l, node, has_matrices);
-    metal_choose_attention(l, node, has_matrices);
+    metal_choose_product(l, node, planner);
+    metal_choose_attention(l, node, planner);
     if (l->step.work.scratch == 0) return true;
     const struct metal_launch first = *l;
     plan->scratch_used = 0;
@@ -28,35 +29,11 @@ bool metal_plan_add(struct gpu_plan *plan, const struct ggml_tensor *node, bool 
     return l && metal_merge_attention(l, &first);
 }
 
-// Functions per set of features, as planners have no state of their own.
-static bool add_plain(struct gpu_plan *plan, const struct ggml_tensor *node) {
-    return metal_plan_add(plan, node, false);
-}
-static bool fuse_plain(struct gpu_plan *plan, const struct gpu_fused *fused) {
-    return metal_plan_fuse(plan, fused, false);
-}
-static bool add_with_matrices(struct gpu_plan *plan, const struct ggml_tensor *node) {
-    return metal_plan_add(plan, node, true);
-}
-static bool fuse_with_matrices(struct gpu_plan *plan, const struct gpu_fused *fused) {
-    return metal_plan_fuse(plan, fused, true);
-}
-
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_plain,
-static const struct gpu_planner plain_planner = {
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = metal_plan_fuse,
+static const struct gpu_planner planner_base = {
     .name = "Metal",
     .launch_bytes = sizeof(struct metal_launch),
-    .add = add_plain,
-    .fuse =
-        {
-#include "gpu/graph/fuse_list.inl"
-        },
-};
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_with_matrices,
-static const struct gpu_planner matrix_planner = {
-    .name = "Metal",
-    .launch_bytes = sizeof(struct metal_launch),
-    .add = add_with_matrices,
+    .add = metal_plan_add,
     .fuse =
         {
 #include "gpu/graph/fuse_list.inl"
@@ -64,7 +41,7 @@ static const struct gpu_planner matrix_planner = {
 };
 
 // The names of fusions in GGML_METAL_DISABLE_FUSION are left out, as in the other plugins.
-void metal_plan_init(struct gpu_plan *plan, bool has_matrices) {
-    gpu_plan_init(plan, has_matrices ? &matrix_planner : &plain_planner,
-                  gpu_fusions_named(gpu_config("GGML_METAL_DISABLE_FUSION")));
+void metal_plan_init(struct gpu_plan *plan, struct metal_planner *planner, bool has_matrices) {
+    *planner = (struct metal_planner){planner_base, has_matrices, true};
+    gpu_plan_init(plan, &planner->base, gpu_fusions_named(gpu_config("GGML_METAL_DISABLE_FUSION")));
 }

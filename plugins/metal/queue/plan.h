@@ -12,12 +12,18 @@ struct metal_launch {
     struct metal_variant variant;
 };
 
-// An empty plan for a device with or without matrices of SIMD groups; gpu_plan_free() ends it.
-// [stream]
-void metal_plan_init(struct gpu_plan *plan, bool has_matrices);
+// What a stream plans by.
+struct metal_planner {
+    struct gpu_planner base;
+    bool has_matrices; // of SIMD groups
+    bool has_scratch;  // false: attention is not split into parts, which scratch memory joins
+};
+
+// An empty plan, and its planner, which lives as long; gpu_plan_free() ends it. [stream]
+void metal_plan_init(struct gpu_plan *plan, struct metal_planner *planner, bool has_matrices);
 // Appends the launches of a node, or of fused nodes; entries of planners. [stream]
-bool metal_plan_add(struct gpu_plan *plan, const struct ggml_tensor *node, bool has_matrices);
-bool metal_plan_fuse(struct gpu_plan *plan, const struct gpu_fused *fused, bool has_matrices);
+bool metal_plan_add(struct gpu_plan *plan, const struct ggml_tensor *node);
+bool metal_plan_fuse(struct gpu_plan *plan, const struct gpu_fused *fused);
 // The newest launch of a plan that has some. [stream]
 static inline struct metal_launch *metal_plan_newest(struct gpu_plan *plan) {
     return &((struct metal_launch *)plan->launches)[plan->n_launches - 1];

@@ -52,7 +52,7 @@ static void launch_matrix(struct metal_launch *l, const struct ggml_tensor *node
 }
 
 void metal_choose_product(struct metal_launch *l, const struct ggml_tensor *node,
-                          bool has_matrices) {
+                          const struct metal_planner *planner) {
     if (node->op != GGML_OP_MUL_MAT && node->op != GGML_OP_MUL_MAT_ID) return;
     const struct ggml_tensor *a = node->src[0], *b = node->src[1];
     if (!metal_takes_fours(a) || !takes_columns(b)) return;
@@ -61,9 +61,9 @@ void metal_choose_product(struct metal_launch *l, const struct ggml_tensor *node
     // Weights are read once for each column with an expert, or once for each expert.
     const bool few = with_experts ? planes <= 2 * a->ne[2] : node->ne[1] <= FEW;
     if (planes > INT32_MAX || a->ne[2] >= INT32_MAX) return;
-    if (few || (with_experts && !has_matrices))
+    if (few || (with_experts && !planner->has_matrices))
         launch_vector(l, node, with_experts, planes);
-    else if (has_matrices)
+    else if (planner->has_matrices)
         launch_matrix(l, node, with_experts, planes);
 }
 

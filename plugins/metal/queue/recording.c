@@ -36,6 +36,14 @@ static bool use(struct metal_recording *r, mtl_id buffer) {
     return true;
 }
 
+static bool use_windows(struct metal_recording *r, const struct ggml_tensor *tensor) {
+    int i = 0;
+    for (mtl_id window; (window = metal_next_window(tensor, &i));) {
+        if (!use(r, window)) return false;
+    }
+    return true;
+}
+
 // Where the tensors of a launch lie, and what it touches of them.
 static enum ggml_host_status find_places(struct metal_recording *r,
                                          const struct metal_context *context,
@@ -48,7 +56,7 @@ static enum ggml_host_status find_places(struct metal_recording *r,
                 GGML_HOST_INVALID_ARGUMENT,
                 "metal: '%.*s', which '%.*s' uses, does not lie in memory of this device",
                 GGML_MAX_NAME, t->name, GGML_MAX_NAME, launch->tensors[0]->name);
-        if (!use(r, places[k].handle)) return GGML_HOST_OUT_OF_MEMORY;
+        if (!use_windows(r, t)) return GGML_HOST_OUT_OF_MEMORY;
         const uint64_t begin = (uintptr_t)t->data;
         touches[k] = (struct gpu_tracker_touch){0, begin, begin + ggml_nbytes(t),
                                                 (launch->writes >> k & 1) != 0};

@@ -189,7 +189,7 @@ int32_t metal_stream_new(struct metal_device *device, ggml_backend_t *out_stream
     }
     if (context->residency) mtl_add_residency_set(stream->queue, context->residency);
     stream->keeps_order = gpu_is_set("GGML_METAL_DISABLE_REORDER");
-    metal_plan_init(&stream->plan, context->has_matrices);
+    metal_plan_init(&stream->plan, &stream->planner, context->has_matrices);
     link_stream(stream);
     *out_stream = &stream->backend;
     return GGML_HOST_OK;

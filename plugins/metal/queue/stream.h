@@ -24,6 +24,7 @@ struct metal_stream {
         pending[METAL_MAX_PENDING]; // committed and not waited for, the oldest first
     int n_pending;
     struct gpu_tracker tracker; // of the command buffer that is being recorded
+    struct metal_planner planner;
     struct gpu_plan plan;
     struct gpu_graph_key key; // of the graph that is looked for
     struct metal_recording *recordings[METAL_MAX_RECORDINGS];

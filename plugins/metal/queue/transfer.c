@@ -9,7 +9,9 @@
 #include "memory/copy.h"
 
 // Bytes of one transfer that are staged, so that what is pending stays below METAL_MAX_PENDING
-// times this. Larger ones wait for the stream and are copied then.
+// times this. Larger ones wait for the stream and are copied then; so are those for which there is
+// no staging memory, and those from and to memory that several buffers of Metal's show, as it knows
+// no order between these.
 enum { MAX_STAGED = 4 << 20, PITCH_UNIT = 4 };
 
 // Pieces of a tensor, and where the host has them.
@@ -67,14 +69,11 @@ static enum ggml_host_status transfer_now(struct metal_stream *stream, const str
     return status;
 }
 
-// Staging memory of its own for one transfer.
+// Staging memory of its own for one transfer, with what comes from the host. NULL: there is none.
 static mtl_id staging_of(const struct metal_stream *stream, const struct pieces *p, bool to_host) {
     const mtl_id staging =
         mtl_new_buffer(stream->context->device, p->n * p->pitch, MTL_STORAGE_SHARED);
-    if (!staging)
-        metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no staging memory of %zu bytes",
-                   p->n * p->pitch);
-    else if (!to_host)
+    if (staging && !to_host)
         copy_pieces(mtl_contents(staging), p->pitch, p->host, p->stride_host, p->size, p->n);
     return staging;
 }
@@ -93,16 +92,14 @@ static enum ggml_host_status queue_copy(struct metal_stream *stream, const struc
     return status;
 }
 
-static enum ggml_host_status queue_set(struct metal_stream *stream, const struct pieces *p) {
-    const mtl_id staging = staging_of(stream, p, false);
-    if (!staging) return GGML_HOST_OUT_OF_MEMORY;
+static enum ggml_host_status queue_set(struct metal_stream *stream, const struct pieces *p,
+                                       mtl_id staging) {
     const struct metal_copy copy = {metal_spot_of(staging, p->pitch), spot_of(p, 0), p->size, p->n};
-    const enum ggml_host_status status = queue_copy(stream, &copy, staging, NULL);
-    mtl_release(staging);
-    return status;
+    return queue_copy(stream, &copy, staging, NULL);
 }
 
-static enum ggml_host_status queue_get(struct metal_stream *stream, const struct pieces *p) {
+static enum ggml_host_status queue_get(struct metal_stream *stream, const struct pieces *p,
+                                       mtl_id staging) {
     struct metal_download *d = ggml_aligned_malloc(sizeof(*d));
     if (!d) return GGML_HOST_OUT_OF_MEMORY;
     *d = (struct metal_download){.stream = stream,
@@ -111,19 +108,24 @@ static enum ggml_host_status queue_get(struct metal_stream *stream, const struct
                                  .n = p->n,
                                  .pitch = p->pitch,
                                  .stride = p->stride_host};
-    d->staging = staging_of(stream, p, true);
-    enum ggml_host_status status = d->staging ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
-    if (status == GGML_HOST_OK) {
-        const struct metal_copy copy = {spot_of(p, 0), metal_spot_of(d->staging, p->pitch), p->size,
-                                        p->n};
-        status = queue_copy(stream, &copy, NULL, &d->commands);
-    }
-    if (status == GGML_HOST_OK) {
-        metal_download_add(stream->context, d);
-    } else {
-        mtl_release(d->staging);
+    const struct metal_copy copy = {spot_of(p, 0), metal_spot_of(staging, p->pitch), p->size, p->n};
+    const enum ggml_host_status status = queue_copy(stream, &copy, NULL, &d->commands);
+    if (status != GGML_HOST_OK) {
         ggml_aligned_free(d, sizeof(*d));
+        return status;
     }
+    d->staging = mtl_retain(staging);
+    metal_download_add(stream->context, d);
+    return status;
+}
+
+static enum ggml_host_status queue_pieces(struct metal_stream *stream, const struct pieces *p,
+                                          bool to_host, mtl_id staging) {
+    void *pool = mtl_api.pool_push();
+    const enum ggml_host_status status =
+        to_host ? queue_get(stream, p, staging) : queue_set(stream, p, staging);
+    mtl_api.pool_pop(pool);
+    mtl_release(staging);
     return status;
 }
 
@@ -131,12 +133,9 @@ static enum ggml_host_status transfer(struct metal_stream *stream, const struct 
                                       bool to_host) {
     if (p->size == 0 || p->n == 0) return GGML_HOST_OK;
     if (metal_stream_is_idle(stream)) return transfer_now(stream, p, to_host);
-    if (p->pitch <= MAX_STAGED / p->n) {
-        void *pool = mtl_api.pool_push();
-        const enum ggml_host_status status = to_host ? queue_get(stream, p) : queue_set(stream, p);
-        mtl_api.pool_pop(pool);
-        return status;
-    }
+    const bool is_small = p->pitch <= MAX_STAGED / p->n && !p->place.is_aliased;
+    const mtl_id staging = is_small ? staging_of(stream, p, to_host) : NULL;
+    if (staging) return queue_pieces(stream, p, to_host, staging);
     metal_stream_drain(stream);
     return transfer_now(stream, p, to_host);
 }
@@ -177,7 +176,7 @@ int32_t metal_transfer_copy(ggml_backend_t backend_src, ggml_backend_t backend_d
     const size_t size = ggml_nbytes(dst);
     if (!from || !to || from->context != to->context || !metal_place_of(src, &a) ||
         !metal_place_of(dst, &b) || a.context != to->context || b.context != to->context ||
-        (x < y + size && y < x + size) || size == 0)
+        a.is_aliased || b.is_aliased || (x < y + size && y < x + size) || size == 0)
         return GGML_HOST_UNSUPPORTED;
     enum ggml_host_status status = metal_context_check(to->context);
     if (status != GGML_HOST_OK) return status;

@@ -3,13 +3,15 @@
 // devices, queues. Work of a queue is done as late as Metal may: when somebody waits for it, so
 // that whoever forgets to wait gets poison. The host and the device see a buffer at different
 // addresses; kernels may use what their encoder was told of. Dispatches of a concurrent encoder
-// between two barriers are run last one first, so that whoever forgets a barrier gets poison.
+// between two barriers are run last one first, so that whoever forgets a barrier gets poison, and
+// so are encoders of a queue that share no buffer which one of them is said to write.
 // FAKE_METAL_DEVICES: how many devices there are (1); FAKE_METAL_MEMORY: bytes of each (1 GiB);
 // FAKE_METAL_FAMILY: whether they are of Metal 3 (1); FAKE_METAL_WIDTH: lanes of a SIMD group (32);
 // FAKE_METAL_APPLE: family of Apple's GPUs (7, the first with matrices), 0: none of Apple's;
 // FAKE_METAL_SYSTEM: macOS, of which 15 has residency sets (15).
 // FAKE_METAL_MAX_BUFFER: bytes of the largest buffer (as much as there is); FAKE_METAL_UNIFIED:
-// whether host and device share memory (1).
+// whether host and device share memory (1); FAKE_METAL_AVAILABLE: bytes that the system leaves to
+// the process (0: it doesn't say).
 #include "fake_metal.h"
 
 #include <stdarg.h>
@@ -275,6 +277,7 @@ struct device : object {
 
 struct queue;
 struct commands;
+struct unit;
 static std::set<queue *> *queues = new std::set<queue *>();
 
 // Of memory that is the program's own the device has a copy, which is brought up to date around
@@ -329,9 +332,15 @@ struct pipeline : object {
     }
 };
 
+struct job {
+    commands *owner;
+    unit *what;
+};
+
 struct queue : object {
     device *owner;
     std::deque<commands *> pending; // committed, with a reference
+    std::vector<job> jobs;          // of these, and not done
     bool running = false;
     struct residency *resident = nullptr; // the context's, which lives as long
     explicit queue(device *d) : object("MTLCommandQueue"), owner(d) {
@@ -342,6 +351,16 @@ struct queue : object {
 
 // One step of a command buffer: false, and what went wrong.
 typedef std::function<bool(std::string *)> step;
+enum { READ = 1, WRITE = 2 };
+typedef std::map<buffer *, unsigned long> usage; // READ, WRITE or both
+
+// What Metal orders as a whole: an encoder, by what was said of its buffers, or a wait for an
+// event, which all before and after it is in order with.
+struct unit {
+    std::vector<step> steps;
+    usage used;
+    bool fence;
+};
 
 struct commands : object {
     enum { NOT_ENQUEUED = 0, COMMITTED = 2, COMPLETED = 4, FAILED = 5 };
@@ -349,7 +368,10 @@ struct commands : object {
     unsigned long status = NOT_ENQUEUED;
     error *failure = nullptr;
     bool encoding = false;
-    std::vector<step> steps;
+    std::deque<unit> units; // the last one is that of an encoder which is open
+    bool begun = false;     // some of it is done, or was to be
+    long code = 0;          // of what went wrong, and why
+    std::string why;
     std::vector<std::pair<event *, uint64_t>> signals;
     std::vector<object *> kept;
     std::set<buffer *> used;
@@ -374,14 +396,16 @@ struct encoder : object {
     std::vector<step> open; // dispatches since the last barrier
     pipeline *current = nullptr;
     std::vector<char> bytes;
-    std::set<buffer *> used;
+    usage used;
     encoder(commands *c, bool at_once)
         : object("MTLComputeCommandEncoder"), owner(c), concurrent(at_once) {
         retain(c);
+        c->units.push_back({{}, {}, false});
     }
     void barrier() {
+        std::vector<step> &steps = owner->units.back().steps;
         if (concurrent) std::reverse(open.begin(), open.end());
-        owner->steps.insert(owner->steps.end(), open.begin(), open.end());
+        steps.insert(steps.end(), open.begin(), open.end());
         open.clear();
     }
     void end() override {
@@ -446,48 +470,93 @@ void buffer::end() {
 
 // --- running -------------------------------------------------------------------------------------
 
-static void complete(commands *c, long code, const std::string &why) {
-    c->status = code ? (unsigned long)commands::FAILED : (unsigned long)commands::COMPLETED;
-    if (code) c->failure = new error(code, why);
+// A test may want a command buffer to fail.
+static void begin(commands *c) {
+    if (c->begun) return;
+    c->begun = true;
+    if (lost)
+        c->code = FAKE_METAL_DEVICE_REMOVED, c->why = "the device was removed";
+    else if (fails("what was queued"))
+        c->code = fail_code, c->why = "as the test wants it";
 }
 
-static void run_first(queue *q) {
+// Ends the first command buffer of a queue. Whoever waits for what it was to signal goes on.
+static void end_first(queue *q) {
     commands *c = q->pending.front();
-    q->running = true;
-    std::string why;
-    long code = 0;
-    if (lost)
-        code = FAKE_METAL_DEVICE_REMOVED, why = "the device was removed";
-    else if (fails("what was queued"))
-        code = fail_code, why = "as the test wants it";
-    for (size_t i = 0; i < c->steps.size() && code == 0; ++i) {
-        if (!c->steps[i](&why)) code = 3; // a page fault
-    }
-    // Whoever waits for what was to be signalled goes on.
+    begin(c);
     for (auto &s : c->signals) {
         if (s.first->value < s.second) s.first->value = s.second;
     }
-    complete(c, code, why);
-    q->running = false;
+    c->status = c->code ? (unsigned long)commands::FAILED : (unsigned long)commands::COMPLETED;
+    if (c->code) c->failure = new error(c->code, c->why);
     q->pending.pop_front();
     release(c);
 }
 
+static bool is_ordered(const unit &a, const unit &b) {
+    if (a.fence || b.fence) return true;
+    for (auto &x : a.used) {
+        auto y = b.used.find(x.first);
+        if (y != b.used.end() && ((x.second | y->second) & WRITE)) return true;
+    }
+    return false;
+}
+
+// The last one that Metal knows no reason to keep after an earlier one.
+static size_t choose(const std::vector<job> &jobs) {
+    for (size_t i = jobs.size() - 1; i > 0; --i) {
+        size_t k = 0;
+        while (k < i && !is_ordered(*jobs[k].what, *jobs[i].what))
+            ++k;
+        if (k == i) return i;
+    }
+    return 0;
+}
+
+static void run(const job &j) {
+    begin(j.owner);
+    for (size_t i = 0; i < j.what->steps.size() && j.owner->code == 0; ++i) {
+        if (!j.what->steps[i](&j.owner->why)) j.owner->code = 3; // a page fault
+    }
+}
+
+static bool has_work(const queue *q, const commands *c) {
+    for (const job &j : q->jobs) {
+        if (j.owner == c) return true;
+    }
+    return false;
+}
+
+// Command buffers end in their order; what comes after `last` may be done before it.
+static void run_until(queue *q, const commands *last) {
+    q->running = true;
+    while (last->status == commands::COMMITTED) {
+        if (!has_work(q, q->pending.front())) {
+            end_first(q);
+            continue;
+        }
+        const size_t i = choose(q->jobs);
+        const job next = q->jobs[i];
+        q->jobs.erase(q->jobs.begin() + (long)i);
+        run(next);
+    }
+    q->running = false;
+}
+
 void queue::end() {
-    while (!pending.empty())
-        run_first(this);
+    if (!pending.empty()) run_until(this, pending.back());
     queues->erase(this);
 }
 
 // Runs other queues until the event has the value.
 static bool reach(event *e, uint64_t value, std::string *why) {
     while (e->value < value) {
-        queue *next = nullptr;
+        commands *next = nullptr;
         for (queue *q : *queues) {
             if (q->running) continue;
-            for (const commands *c : q->pending) {
+            for (commands *c : q->pending) {
                 for (auto &s : c->signals) {
-                    if (s.first == e && s.second >= value) next = q;
+                    if (s.first == e && s.second >= value && !next) next = c;
                 }
             }
         }
@@ -495,19 +564,26 @@ static bool reach(event *e, uint64_t value, std::string *why) {
             *why = "nothing that is queued signals an event that is waited for";
             return false;
         }
-        run_first(next);
+        run_until(next->owner, next);
     }
     return true;
 }
 
-static bool run_kernel(const simt_launch &launch, const std::set<buffer *> &used,
-                       std::string *why) {
+static bool run_kernel(const simt_launch &launch, const usage &used, std::string *why) {
     char message[256];
-    for (buffer *b : used)
-        b->show();
+    std::map<buffer *, std::vector<char>> read; // what is said to be read alone
+    for (auto &u : used) {
+        u.first->show();
+        if (u.second == READ)
+            read[u.first].assign(u.first->address, u.first->address + u.first->length);
+    }
     const bool good = simt_run(&launch, message, sizeof(message));
-    for (buffer *b : used)
-        b->fetch();
+    for (auto &u : read) {
+        if (memcmp(u.first->address, u.second.data(), u.first->length) != 0)
+            fault("%s writes to a buffer that is said to be read", launch.kernel);
+    }
+    for (auto &u : used)
+        u.first->fetch();
     if (good) return true;
     fprintf(stderr, "fake Metal: %s\n", message);
     *why = message;
@@ -539,8 +615,11 @@ static void dispatch(encoder *self, selector, size3 groups, size3 threads) {
             return fault("%s is specialised for something else", name.c_str());
     }
     const std::vector<char> bytes = self->bytes;
-    const std::set<buffer *> used = self->used;
-    self->owner->used.insert(used.begin(), used.end());
+    const usage used = self->used;
+    for (auto &u : used) {
+        self->owner->used.insert(u.first);
+        self->owner->units.back().used[u.first] |= u.second;
+    }
     self->open.push_back([=](std::string *why) {
         const simt_launch launch = {
             name.c_str(),
@@ -559,13 +638,17 @@ struct blit : object {
     bool ended = false;
     explicit blit(commands *c) : object("MTLBlitCommandEncoder"), owner(c) {
         retain(c);
+        c->units.push_back({{}, {}, false});
+    }
+    void add(const step &what) {
+        owner->units.back().steps.push_back(what);
     }
     void end() override {
         if (!ended) fault("an encoder for copies is gone before it has ended");
         release(owner);
     }
     // Work on bytes of a buffer, which lives until it is done.
-    bool takes(buffer *b, unsigned long offset, unsigned long size) {
+    bool takes(buffer *b, unsigned long offset, unsigned long size, unsigned long how) {
         if (ended) return fault("a copy after the encoder has ended"), false;
         if (offset % 4 || size % 4 || size == 0)
             return fault("a copy of %lu bytes at %lu: not by fours", size, offset), false;
@@ -573,6 +656,7 @@ struct blit : object {
             return fault("a copy beyond the end of a buffer"), false;
         owner->keep(b);
         owner->used.insert(b);
+        owner->units.back().used[b] |= how;
         return true;
     }
 };
@@ -580,10 +664,11 @@ struct blit : object {
 // The device's own side of memory.
 static void copy_bytes(blit *self, selector, buffer *from, unsigned long from_offset, buffer *to,
                        unsigned long to_offset, unsigned long size) {
-    HOLD if (!self->takes(from, from_offset, size) || !self->takes(to, to_offset, size)) return;
+    HOLD if (!self->takes(from, from_offset, size, READ) ||
+             !self->takes(to, to_offset, size, WRITE)) return;
     if (from == to && from_offset < to_offset + size && to_offset < from_offset + size)
         return fault("a copy to where it comes from");
-    self->owner->steps.push_back([=](std::string *) {
+    self->add([=](std::string *) {
         memcpy((to->borrowed ? to->contents : to->address) + to_offset,
                (from->borrowed ? from->contents : from->address) + from_offset, size);
         return true;
@@ -594,8 +679,8 @@ struct range {
     unsigned long location, length;
 };
 static void fill_bytes(blit *self, selector, buffer *b, range where, unsigned char value) {
-    HOLD if (!self->takes(b, where.location, where.length)) return;
-    self->owner->steps.push_back([=](std::string *) {
+    HOLD if (!self->takes(b, where.location, where.length, WRITE)) return;
+    self->add([=](std::string *) {
         memset((b->borrowed ? b->contents : b->address) + where.location, value, where.length);
         return true;
     });
@@ -778,8 +863,7 @@ static void add_archives() {
 static void wait_for(commands *self) {
     if (self->status == commands::NOT_ENQUEUED)
         return fault("a wait for a command buffer that isn't committed");
-    while (self->status == commands::COMMITTED)
-        run_first(self->owner);
+    if (self->status == commands::COMMITTED) run_until(self->owner, self);
 }
 
 static object *new_library(device *, selector, string *text, options *how, object **out_error) {
@@ -997,7 +1081,8 @@ static void add_commands() {
             HOLD if (self->encoding || self->status)
                 fault("a wait within an encoder, or after commit");
             self->keep(e);
-            self->steps.push_back([=](std::string *why) { return reach(e, value, why); });
+            const step wait = [=](std::string *why) { return reach(e, value, why); };
+            self->units.push_back({{wait}, {}, true});
         });
     add(
         "MTLCommandBuffer", "commit", +[](commands *self, selector) {
@@ -1007,6 +1092,8 @@ static void add_commands() {
             self->status = commands::COMMITTED;
             retain(self);
             self->owner->pending.push_back(self);
+            for (unit &u : self->units)
+                self->owner->jobs.push_back({self, &u});
         });
     add(
         "MTLCommandBuffer", "waitUntilCompleted",
@@ -1034,9 +1121,9 @@ static void add_encoder() {
                 self->bytes.assign((const char *)bytes, (const char *)bytes + n);
         });
     add(
-        kind, "useResource:usage:", +[](encoder *self, selector, buffer *b, unsigned long usage) {
-            HOLD if ((usage & ~3ul) || usage == 0) fault("usage %lu of a resource", usage);
-            if (is_open(self, "a resource")) self->used.insert(b);
+        kind, "useResource:usage:", +[](encoder *self, selector, buffer *b, unsigned long how) {
+            HOLD if ((how & ~3ul) || how == 0) fault("usage %lu of a resource", how);
+            if (is_open(self, "a resource")) self->used[b] |= how;
         });
     add(kind, "dispatchThreadgroups:threadsPerThreadgroup:", dispatch);
     add(
@@ -1074,6 +1161,9 @@ API object *MTLCreateSystemDefaultDevice(void) {
     HOLD return fails("MTLCreateSystemDefaultDevice") || number("FAKE_METAL_DEVICES", 1) == 0
         ? nullptr
         : new device(0);
+}
+API size_t os_proc_available_memory(void) {
+    return number("FAKE_METAL_AVAILABLE", 0);
 }
 API object *MTLCopyAllDevices(void) {
     HOLD if (fails("MTLCopyAllDevices")) return nullptr;
