@@ -112,8 +112,8 @@ static enum ggml_host_status start(struct server *server, const char *path) {
     memcpy(&start, server->shared, sizeof(start));
     if (!is_of_this_build(&start))
         return ggml_fail(GGML_HOST_UNSUPPORTED, "the helper is of another build of the library");
-    if (!probe_watch_parent((long)start.parent))
-        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no thread to watch the application");
+    if (!probe_watch_parent((long)start.parent, ISOLATE_SOCKET_FD))
+        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "nothing can watch the application");
     size_t n_builtins;
     const struct builtin_plugin *builtins = builtin_plugins(&n_builtins);
     for (size_t i = 0; i < n_builtins && start.is_builtin; ++i) {
@@ -416,5 +416,6 @@ int isolate_serve(const char *path) {
         if (!answer_with(&answer)) break;
     }
     end(&server);
+    probe_watch_end();
     return 0;
 }

@@ -62,20 +62,24 @@ static void ask_devices(const struct foreign_binary *binary, void *reg) {
 }
 
 // Leaves by _exit(): destructors of the binary are not to be trusted either.
-static void refuse(const char *message) {
-    fprintf(answers, "refused %s\n", message);
+_Noreturn static void end(void) {
     fflush(answers);
+    probe_watch_end();
     _exit(0);
 }
 
+static void refuse(const char *message) {
+    fprintf(answers, "refused %s\n", message);
+    end();
+}
+
 // It ends with the application, with what the binary starts: all of its process group, and all of
-// its control group where one can be made. The signal alone would leave those, and comes for good
-// only until there is a thread that watches: the binary may have stopped it.
+// its control group where one can be made. The signal alone would leave those.
 static bool end_with(pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) return false;
     probe_group_enter();
-    if (probe_watch_parent((long)parent)) prctl(PR_SET_PDEATHSIG, SIGCONT);
+    probe_watch_parent((long)parent, STDOUT_FILENO);
     return true;
 }
 
@@ -107,6 +111,5 @@ int main(int argc, char **argv) {
         ask_devices(binary, binary->reg);
     }
     fprintf(answers, "score %d\n", binary->score);
-    fflush(answers);
-    _exit(0);
+    end();
 }

@@ -120,14 +120,9 @@ static void be_expendable(const struct probe_request *request) {
 #endif
 }
 
-// Starts the thread that ends the whole group with the parent; without it no plugin is started. The
-// parent-death signal becomes SIGCONT, which lets that thread run even if the plugin has stopped
-// the process.
+// Starts what ends the whole group with the parent; without it no plugin is started.
 static void watch_parent(const struct probe_request *request) {
-    if (!probe_watch_parent((long)request->parent)) _exit(PROBE_EXIT_NO_ANSWER);
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGCONT);
-#endif
+    if (!probe_watch_parent((long)request->parent, PROBE_ANSWER_FD)) _exit(PROBE_EXIT_NO_ANSWER);
 }
 
 // --- the answer ----------------------------------------------------------------------------------
@@ -283,7 +278,8 @@ int main(int argc, char **argv) {
     ggml_log_set(keep_warnings, NULL);
     send_hello(&conversation);
     if (request.sandbox) enter_sandbox(&conversation);
-    watch_parent(&request); // confined as the plugin is, whose process it shares
+    watch_parent(&request); // confined, so that it can be ended
     probe(&conversation, argv[1], &request.file);
+    probe_watch_end();
     _exit(0);
 }

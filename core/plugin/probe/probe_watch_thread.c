@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ends this process with the application. A closed pipe would not tell: a child of the application
-// may have a copy of its end. PR_SET_PDEATHSIG alone would not either: it fires when the parent's
-// thread ends, and not for processes started by this one.
-#define _GNU_SOURCE
+// The watcher as a thread, where probe_watch_linux.c isn't used.
 #include "plugin/probe/probe_watch.h"
 
 #include <limits.h>
@@ -12,37 +9,23 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#ifdef __linux__
-#include <sys/syscall.h>
-#endif
-
 #include "base/fault.h"
-#include "plugin/probe/probe_group.h"
 
 enum { TICK_MS = 200, STACK_BYTES = 64 << 10, EXIT_ORPHANED = 74 };
 
-// Waits by pidfd where the kernel has it, else by polling the parent's id, and then kills the whole
-// group.
+// Polls the parent's id, and kills the whole group when it changes.
 static void *watch(void *argument) {
     const pid_t parent = (pid_t)(intptr_t)argument;
-    int fd = -1;
-#ifdef SYS_pidfd_open
-    fd = (int)syscall(SYS_pidfd_open, parent, 0);
-#endif
-    while (getppid() == parent) {
-        struct pollfd watched = {.fd = fd, .events = POLLIN};
-        poll(&watched, 1, fd >= 0 ? -1 : TICK_MS);
-        // The driver may have closed it, and its number may be another file's.
-        if (watched.revents != 0) fd = -1;
-    }
-    probe_group_end_own();
+    while (getppid() == parent)
+        poll(NULL, 0, TICK_MS);
     kill(0, SIGKILL);
     _exit(EXIT_ORPHANED);
 }
 
 // Starts the watching thread with a small stack, which counts against the memory limit, and with
 // all signals blocked: they are the driver's.
-bool probe_watch_parent(long parent) {
+bool probe_watch_parent(long parent, int answers) {
+    (void)answers; // shared with it
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
@@ -57,4 +40,7 @@ bool probe_watch_parent(long parent) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return started;
+}
+
+void probe_watch_end(void) {
 }
