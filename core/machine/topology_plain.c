@@ -25,10 +25,16 @@ struct cpu_set {
     uint64_t words[TOPOLOGY_PLAIN_WORDS];
 };
 
+struct core {
+    bool is_slow;
+    uint16_t package;
+    uint16_t cpu; // the first allowed one
+};
+
 // Result of the last discovery.
 static struct {
     struct cpu_set allowed;
-    struct cpu_set cores[2];        // first CPU of each core: performance cores, the others
+    struct core cores[MAX_CPUS];    // performance cores first, each kind by packages
     uint16_t core_of_cpu[MAX_CPUS]; // first allowed CPU of its core
     struct ggml_host_topology facts;
 } machine;
@@ -198,25 +204,35 @@ static uint32_t count_performance_cores(const char *root) {
     return n;
 }
 
-// Sorts the CPUs that may be used into packages and cores of both kinds.
+static int compare_cores(const void *a, const void *b) {
+    const struct core *x = a, *y = b;
+    if (x->is_slow != y->is_slow) return x->is_slow ? 1 : -1;
+    if (x->package != y->package) return x->package < y->package ? -1 : 1;
+    return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
+}
+
+// Sorts the CPUs that may be used into packages and cores of both kinds. Cores of a package follow
+// each other, so that few workers are spread over packages however the system numbers CPUs.
 static void find_cores(const char *root) {
+    struct ggml_host_topology *facts = &machine.facts;
     struct cpu_set packages;
     struct kinds kinds;
     memset(&packages, 0, sizeof(packages));
     find_kinds(root, &machine.allowed, &kinds);
     for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu) {
         if (!has(&machine.allowed, cpu)) continue;
-        const long package = read_cpu_number(root, cpu, "topology/physical_package_id");
-        add(&packages, package > 0 && package < MAX_CPUS ? (unsigned)package : 0);
+        const long number = read_cpu_number(root, cpu, "topology/physical_package_id");
+        const unsigned package = number > 0 && number < MAX_CPUS ? (unsigned)number : 0;
+        add(&packages, package);
         const unsigned core = core_of(root, cpu, &machine.allowed);
         machine.core_of_cpu[cpu] = (uint16_t)core;
-        // Index 0: performance cores; 1: the others.
-        if (core == cpu) add(&machine.cores[!is_fastest(root, cpu, &kinds)], cpu);
+        if (core != cpu) continue;
+        const bool is_slow = !is_fastest(root, cpu, &kinds);
+        machine.cores[facts->n_cores++] = (struct core){is_slow, (uint16_t)package, (uint16_t)cpu};
+        facts->n_performance_cores += !is_slow;
     }
-    struct ggml_host_topology *facts = &machine.facts;
+    qsort(machine.cores, facts->n_cores, sizeof(machine.cores[0]), compare_cores);
     facts->n_packages = count(&packages);
-    facts->n_performance_cores = count(&machine.cores[0]);
-    facts->n_cores = facts->n_performance_cores + count(&machine.cores[1]);
     measure_caches(root, kinds.representative, facts);
 }
 
@@ -265,21 +281,14 @@ enum ggml_host_status topology_plain_bind_all(void) {
 // As topology_view_worker(): spreads few workers over the performance cores, more over all cores.
 static struct cpu_set worker(uint32_t index, uint32_t n_workers) {
     const uint64_t n_performance = machine.facts.n_performance_cores;
-    uint64_t wanted = n_workers <= n_performance ? index * n_performance / n_workers
-                                                 : index % machine.facts.n_cores;
+    const uint64_t wanted = n_workers <= n_performance ? index * n_performance / n_workers
+                                                       : index % machine.facts.n_cores;
+    const unsigned first = machine.cores[wanted].cpu;
     struct cpu_set one;
     memset(&one, 0, sizeof(one));
-    // `wanted` counts down through the performance cores, then through the others.
-    for (int kind = 0; kind < 2; ++kind) {
-        for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu) {
-            if (!has(&machine.cores[kind], cpu) || wanted-- > 0) continue;
-            for (unsigned other = cpu; other < MAX_CPUS; ++other)
-                if (has(&machine.allowed, other) && machine.core_of_cpu[other] == cpu)
-                    add(&one, other);
-            return one;
-        }
-    }
-    return machine.allowed;
+    for (unsigned cpu = first; cpu < MAX_CPUS; ++cpu)
+        if (has(&machine.allowed, cpu) && machine.core_of_cpu[cpu] == first) add(&one, cpu);
+    return one;
 }
 
 void topology_plain_worker(uint32_t index, uint32_t n_workers,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The machine without hwloc: where that isn't installed, and in privileged processes, since hwloc
-// reads the environment and loads plugins from a directory named there. Linux: affinity and /sys;
-// elsewhere only the number of CPUs is known.
+// The machine without hwloc. Linux: affinity and /sys, always: hwloc reads the environment, loads
+// plugins from a directory named there, and crashes or hangs where memory is short, in whichever
+// process it runs. Elsewhere, where hwloc isn't installed, only the number of CPUs is known.
 #ifndef GGML_MACHINE_TOPOLOGY_PLAIN_H
 #define GGML_MACHINE_TOPOLOGY_PLAIN_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// In place of topology_hwloc.c for builds without hwloc's headers.
+// In place of topology_hwloc.c on Linux, and for builds without hwloc's headers.
 #include "machine/cgroup.h"
 #include "machine/topology_plain.h"
 #include "machine/topology_system.h"

@@ -28,6 +28,7 @@ PROGRAM, SCHEMA, PLUGIN = sys.argv[1:4]
 PROBE_PLUGINS = sys.argv[4] if len(sys.argv) > 4 else None
 VULKAN = sys.argv[5] if len(sys.argv) > 5 else None  # the folder of the Vulkan plugin, where there is lavapipe
 BUILD = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(PLUGIN))))
+PLANTED_HWLOC = os.environ.get("GGML_TEST_PLANTED_HWLOC")
 CACHE = tempfile.mkdtemp()
 results = []
 
@@ -439,6 +440,15 @@ def check_drawings(folder):
     check("an unwritable SVG is exit status 4", done.returncode == 4 and "can't write" in done.stderr, done)
 
 
+def check_planted_hwloc(folder):
+    """F24 of a security review: what hwloc does costs a line, and the boxes that it alone knows."""
+    for habit, words in (("crash", "signal 11"), ("hang", "doesn't answer"), ("garbage", "can't read"), ("failure", "can't read")):
+        done = run("--tree", "--plugin-path", folder, LD_PRELOAD=PLANTED_HWLOC, GGML_TEST_HWLOC=habit,
+                   ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0")
+        check(f"--tree without hwloc ({habit})", done.returncode == 0 and "hwloc" in done.stderr and words in done.stderr and
+              done.stdout.startswith("Machine") and "* CPU" in done.stdout, done)
+
+
 def hostile_files(folder):
     """Files that look like plugins by name, none of which is one."""
     with open(PLUGIN, "rb") as stream:
@@ -722,6 +732,8 @@ def main():
         check_plain(folder)
         check_json(folder)
         check_drawings(folder)
+        if PLANTED_HWLOC:
+            check_planted_hwloc(folder)
         check_terminal(folder)
         check_gpus(folder)
         check_watch(folder)

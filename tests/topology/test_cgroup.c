@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "ggml-host.h"
 #include "machine/cgroup.h"
 #include "support/temp_folder.h"
 
@@ -84,10 +85,30 @@ static void test_lines_of_any_length(void **state) {
     assert_float_equal(cgroup_cpu_limit(&none), 0, 0);
 }
 
+#ifdef __linux__
+// F24 of a security review: what hwloc does is not done to this process, which is not linked with
+// it.
+static void test_f24_hwloc_is_not_mapped(void **state) {
+    (void)state;
+    struct ggml_host_topology facts = {.size = sizeof(facts)};
+    char line[1024];
+    assert_int_equal(ggml_host_get_topology(&facts), GGML_HOST_OK);
+    assert_true(facts.n_pus > 0);
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    while (fgets(line, sizeof(line), maps))
+        assert_null(strstr(line, "libhwloc"));
+    fclose(maps);
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_control_groups),
         cmocka_unit_test(test_lines_of_any_length),
+#ifdef __linux__
+        cmocka_unit_test(test_f24_hwloc_is_not_mapped),
+#endif
     };
     return cmocka_run_group_tests(tests, temp_folder_make, temp_folder_remove);
 }

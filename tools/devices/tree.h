@@ -38,6 +38,9 @@ struct node *tree_build(const struct inventory *inventory);
 void tree_free(struct node *node);
 // This machine alone, with the devices that no other host lends; for tree_build.
 struct node *tree_build_machine(const struct inventory *inventory);
+// The two ways to that: by hwloc, in this process, and without it.
+struct node *tree_build_hwloc(const struct inventory *inventory);
+struct node *tree_build_plain(const struct inventory *inventory);
 // What a machine or node is called at the end of a link.
 const char *tree_end_name(const struct node *end);
 

@@ -167,7 +167,7 @@ static hwloc_topology_t load_topology(void) {
 }
 
 // Devices that hang nowhere (without a PCI address, or far away) are put below the machine.
-struct node *tree_build_machine(const struct inventory *inventory) {
+struct node *tree_build_hwloc(const struct inventory *inventory) {
     struct builder builder = {.inventory = inventory};
     struct node *root = NULL;
     builder.topology = load_topology();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// In place of tree_hwloc.c: what the library knows of the machine, with all devices at its top.
+// Without hwloc: what the library knows of the machine, with all devices at its top.
 #include <stdio.h>
 
 #include "tree.h"
 
-struct node *tree_build_machine(const struct inventory *inventory) {
+struct node *tree_build_plain(const struct inventory *inventory) {
     struct ggml_host_topology machine = {.size = sizeof(machine)};
     struct node *root = NULL;
     if (ggml_host_get_topology(&machine) != GGML_HOST_OK) goto fail;

@@ -30,6 +30,9 @@ MACHINE_ROW("server with two sockets, two NUMA nodes each",
             "pack:2 numa:2 l3:1(size=36MiB) l2:12(size=2MiB) l1d:1(size=48KiB) core:1 pu:2", "",
             "", "",
             "", 0, 2, 48, 48, 96, 4, 48, CORES, 48, 2048, 36864)
+MACHINE_ROW("server that numbers CPUs across its two sockets",
+            "pack:2 core:4 pu:1(indexes=0,2,4,6,1,3,5,7)", "", "", "", "", 0,
+            2, 8, 8, 8, 1, 8, CORES, 0, 0, 0)
 MACHINE_ROW("server bound to one NUMA node",
             "pack:2 numa:2 l3:1(size=36MiB) l2:12(size=2MiB) l1d:1(size=48KiB) core:1 pu:2", "",
             "", "",
