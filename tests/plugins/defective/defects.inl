@@ -35,7 +35,7 @@ DEFECT(isa_unnamed, "file.note-cpu-honest")
 DEFECT(initialiser_unnamed, "file.instructions")
 DEFECT(entry_missing, "file.entry")
 DEFECT(entry_data, "file.entry-function")
-DEFECT(export_extra, "file.exports")
+DEFECT(export_extra, "file.exports") // F26 of a security review
 DEFECT(host_symbol, "file.no-host-symbols")
 DEFECT(host_library, "file.no-host-library")
 DEFECT(library_missing, "file.dependencies")
