@@ -436,16 +436,18 @@ static void lose_while_computing(int signal) {
     const double deadline = atof(getenv("GGML_MPI_DEADLINE"));
     const struct ggml_init_params params = {
         .mem_size = (TIMES + 8) * ggml_tensor_overhead() + ggml_graph_overhead(), .no_alloc = true};
-    struct ggml_context *ctx = ggml_init(params);
+    ggml_backend_buffer_type_t memory = ggml_backend_dev_buffer_type(remote[0]);
+    struct ggml_context *ctx = ggml_init(params), *nodes = ggml_init(params);
     struct ggml_tensor *a = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, SIDE, SIDE), *product = a;
     for (int i = 0; i < TIMES; ++i)
-        product = ggml_mul_mat(ctx, a, product);
-    ggml_backend_buffer_t buffer =
-        ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(remote[0]));
+        product = ggml_mul_mat(nodes, a, product);
+    ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors_from_buft(ctx, memory);
     assert_non_null(buffer);
     ggml_backend_buffer_clear(buffer, 0);
-    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    struct ggml_cgraph *graph = ggml_new_graph(nodes);
     ggml_build_forward_expand(graph, product);
+    ggml_gallocr_t galloc = ggml_gallocr_new(memory); // products take turns in little memory
+    assert_true(ggml_gallocr_alloc_graph(galloc, graph));
     ggml_backend_t stream = ggml_backend_dev_init(remote[0], NULL);
     struct blow blow = {(pid_t)atoi(info_of(remote[0], "mpi-process")), signal};
     pthread_t thread;
@@ -463,7 +465,9 @@ static void lose_while_computing(int signal) {
     ggml_backend_tensor_get(a, &value, 0, sizeof(value));
     assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
     ggml_backend_free(stream);
+    ggml_gallocr_free(galloc);
     ggml_backend_buffer_free(buffer);
+    ggml_free(nodes);
     ggml_free(ctx);
     // The others go on.
     static float expected[STEPS][VOCABULARY], computed[STEPS][VOCABULARY];

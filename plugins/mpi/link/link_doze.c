@@ -84,21 +84,22 @@ void doze_sleep(struct doze *doze, double now, double seconds) {
     const struct timespec most = {ns / 1000000000, ns % 1000000000};
     const int found = ppoll(doze->fds, (nfds_t)doze->n + 1, &most, NULL);
     const bool woken = found > 0 && doze->fds[doze->n].revents != 0;
-    const bool emptied = woken && read(doze->wake, &count, sizeof(count)) > 0;
     if (found > (int)woken) doze->fresh = LOOKS;
-    doze->asked = doze->asked || !woken || emptied;
+    doze->slept = ns > 0 && found == 0;
+    if (woken && read(doze->wake, &count, sizeof(count)) < 0) return; // nothing to empty
 }
 
-// A message that comes while no socket was asked tells nothing.
+// A message that comes after a sleep through which no socket was readable was not announced. One
+// that comes between two looks tells nothing: it may be the look that has read it.
 void doze_learn(struct doze *doze, bool came) {
-    const bool announced = doze->fresh > 0;
+    const bool announced = doze->fresh > 0, slept = doze->slept;
+    doze->slept = false;
     if (announced && !came && --doze->fresh == 0) note_vain(doze);
     if (!came) return;
     memset(doze->vain, 0, sizeof(doze->vain));
-    if (announced || doze->asked) doze->score += announced ? 1 : -UNANNOUNCED;
+    if (announced || slept) doze->score += announced ? 1 : -UNANNOUNCED;
     if (doze->score > MOST) doze->score = MOST;
     if (doze->score < -MOST) doze->score = -MOST;
-    doze->asked = false;
 }
 
 void doze_wake(struct doze *doze) {

@@ -22,7 +22,7 @@ struct doze {
     double scanned; // when sockets were looked for
     int score;      // rises with messages that a socket has announced, falls with others
     int fresh;      // looks that are still due after a socket was readable
-    bool asked;     // the sockets were, since a message came last
+    bool slept;     // the whole time, before the look that comes next
     atomic_bool sleeps;
 };
 
