@@ -127,8 +127,9 @@ CPU_INLINE void lanes_to_panel(const struct block_format f, const char *block, i
             vb_store(numbers + (g * GROUP_WORDS + i) * REPACKED_WORD * n_rows,
                      lanes_numbers(f.type, words, g, i));
     }
+    const int groups = f.size / f.group; // a division that sanitizers check leaves no unrolled loop
     CPU_UNROLLED
-    for (int g = 0; g < f.size / f.group; ++g) {
+    for (int g = 0; g < groups; ++g) {
         const int64_t at = (first / f.group + g) * n_rows + row;
         const bool is_signed = lanes_signed(f.type);
         const __m256 s = lanes_float(is_signed, scales[g / 4], g % 4);
