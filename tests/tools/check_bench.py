@@ -169,14 +169,17 @@ def check_model():
           report["weight_bytes"] > 50e6, report)
     check("model: launching is less than computing", report and
           0 < report["launching"]["least_milliseconds"] < report["token"]["least_milliseconds"], report)
-    done = run("model", "--type", "q4_0", "--prompt", "2", "--runs", "1")
+    done = run("model", "--size", "rwkv7", "--type", "q4_0", "--prompt", "2", "--runs", "1")
+    check("model: as text, of linear attention", "tokens/s" in done.stdout and "RWKV_WKV7" in done.stdout and
+          done.returncode == 0, done)
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace.json")
-        profiled = run("model", "--type", "q4_0", "--prompt", "2", "--context", "3", "--runs", "1", "--profile", trace)
+        profiled = run("model", "--size", "moe", "--type", "q4_0", "--prompt", "2", "--context", "3", "--runs", "1", "--profile", trace)
         check_trace(trace, profiled)
-        check("model: a profile that can't be written is exit status 4",
-              run("model", "--prompt", "2", "--runs", "1", "--profile", os.path.join(folder, "none", "x")).returncode == 4)
-    check("model: as text", "tokens/s" in done.stdout and "MUL_MAT" in done.stdout and done.returncode == 0, done)
+        check("model: of experts", "MUL_MAT_ID" in profiled.stdout, profiled)
+        done = run("model", "--size", "mamba2", "--prompt", "2", "--runs", "1", "--profile", os.path.join(folder, "none", "x"))
+        check("model: a profile that can't be written, of state-space layers, is exit status 4",
+              done.returncode == 4 and "no profile" in done.stderr, done)
 
 
 def check_launch():

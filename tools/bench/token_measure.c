@@ -108,9 +108,12 @@ bool token_measure(const struct token_machine *machine, const struct llama *llam
     return good;
 }
 
-bool token_measure_launching(const struct token_machine *machine, int n_layers, int runs,
-                             struct token_timing *out_timing) {
-    const struct llama_shape shape = {"", n_layers, 32, 2, 1, 32, 32};
+bool token_measure_launching(const struct token_machine *machine, const struct llama_shape *of,
+                             int runs, struct token_timing *out_timing) {
+    struct llama_shape shape = *of;
+    shape.width = shape.hidden = shape.vocabulary = shape.state = 32;
+    shape.heads = 2;
+    shape.kv_heads = 1;
     ggml_backend_buffer_type_t buft = ggml_backend_get_default_buffer_type(machine->streams[0]);
     struct llama llama;
     const bool good = llama_init(&llama, &shape, GGML_TYPE_F32, 1, buft) &&

@@ -34,8 +34,8 @@ void token_machine_free(struct token_machine *machine);
 bool token_measure(const struct token_machine *machine, const struct llama *llama, int n_tokens,
                    int n_past, int runs, struct token_timing *out_timing);
 // A graph of as many nodes, in which there is nothing to compute: launching, barriers and waiting.
-bool token_measure_launching(const struct token_machine *machine, int n_layers, int runs,
-                             struct token_timing *out_timing);
+bool token_measure_launching(const struct token_machine *machine, const struct llama_shape *of,
+                             int runs, struct token_timing *out_timing);
 // Operations of a prompt: the output layer is computed for its last token alone.
 double token_prompt_flops(const struct llama *llama, int n_tokens);
 

@@ -120,7 +120,7 @@ static void print_text(const struct report *r) {
     const double flops = token_prompt_flops(r->llama, r->options->prompt) / r->prompt.median;
     const double bytes = (double)r->llama->weight_bytes / r->token.median;
     char label[64], cells[CELLS];
-    printf("llama %s, %s, %.0f MB of weights per token, on %s\n", o->size, ggml_type_name(o->type),
+    printf("%s, %s, %.0f MB of weights per token, on %s\n", o->size, ggml_type_name(o->type),
            (double)r->llama->weight_bytes / 1e6, o->device);
     if (r->machine->flops > 0)
         printf("fused multiply-adds  %9.1f GFLOP/s\nreading memory       %9.2f GB/s\n",
@@ -192,8 +192,7 @@ static int run(ggml_backend_dev_t device, const struct llama_shape *shape,
                               &report.prompt) ||
                !token_measure(&machine, &llama, 1, options->context, 4 * options->runs,
                               &report.token) ||
-               !token_measure_launching(&machine, shape->layers, 4 * options->runs,
-                                        &report.launching)) {
+               !token_measure_launching(&machine, shape, 4 * options->runs, &report.launching)) {
         failure = "it can't compute the model";
     } else if (options->profile && !write_profile(&machine, &llama, options)) {
         failure = "no profile";
@@ -213,13 +212,14 @@ static int run(ggml_backend_dev_t device, const struct llama_shape *shape,
 
 static const char usage[] =
     "Usage: ggml-bench model [OPTION]...\n"
-    "Measure tokens per second of a llama, whose weights lie in a device's memory, beside what "
+    "Measure tokens per second of a model, whose weights lie in a device's memory, beside what "
     "the\n"
     "machine can do at most, and the time of each operation.\n"
     "\n"
     "  --device NAME       the device (default CPU)\n"
     "  --plugin-path DIR   load the plugins of this directory too\n"
-    "  --size SIZE         parameters: 0.2B (default), 1B or 8B\n"
+    "  --size SIZE         of a llama: 0.2B (default), 1B or 8B; or a model of another kind: moe\n"
+    "                      (experts), mamba2 or rwkv7, of the size of small ones\n"
     "  --type NAME         of the weights (default q4_0)\n"
     "  --prompt N          tokens of the prompt (default 512)\n"
     "  --context N         tokens before the single one (default 64)\n"
