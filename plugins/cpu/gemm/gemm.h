@@ -36,14 +36,19 @@ static inline const char *gemm_blocks(const struct gemm_rows *rows, int64_t row,
 
 // Rows that few columns are multiplied with lie apart, each a quarter of all further on, so that
 // memory is read in as many long streams: rows side by side that are shorter than a page end before
-// hardware has found out that they are streams. `first` < gemm_tiles(n_rows); rows from n_rows on
-// are none. Not tried out with wider vectors, which take four rows side by side.
+// hardware has found out that they are streams. `tile` < gemm_tiles(n_rows); rows from n_rows on
+// are none. Levels with shorter vectors take four rows side by side.
+enum {
+    GEMM_APART = LANES >= 8,
+    GEMM_AHEAD = LANES == 8 ? 2048 : 1536, // bytes that a stream is asked for ahead
+};
+
 static inline int64_t gemm_tiles(int64_t n_rows) {
     return (n_rows + GEMM_STREAMS - 1) / GEMM_STREAMS;
 }
 
 static inline int64_t gemm_tile_row(int64_t n_rows, int64_t tile, int r) {
-    return LANES == 8 ? tile + r * gemm_tiles(n_rows) : tile * GEMM_STREAMS + r;
+    return GEMM_APART ? tile + r * gemm_tiles(n_rows) : tile * GEMM_STREAMS + r;
 }
 
 // y[row] = <row, x>; y is indexed by the row's number.

@@ -9,7 +9,6 @@ enum {
     ROWS = NIBBLE_ROWS, // that are computed together
     COLUMNS = 4,
     LINE = 64, // bytes of the cache
-    AHEAD = 2048,
 };
 
 // Rows and columns beyond the last repeat it.
@@ -148,11 +147,11 @@ CPU_INLINE void add_plain(const enum ggml_type type, vf (*sums)[ROWS], const str
     }
 }
 
-// Rows without blocks, at least a vector at a time and, where vectors are short, a line of the
+// Rows without blocks, at least a vector at a time and, where rows are streams, a line of the
 // cache: it is asked for once.
 CPU_INLINE void dot_plain(const enum ggml_type type, struct tile *t, const int columns) {
     const int size = type == GGML_TYPE_F32 ? sizeof(float) : sizeof(uint16_t);
-    const int step = LANES == 8 ? LINE / size : LANES;
+    const int step = GEMM_APART ? LINE / size : LANES;
     vf sums[COLUMNS][ROWS];
     open_sums(sums, columns);
     int64_t i = 0;
@@ -216,9 +215,11 @@ static int most_columns(enum ggml_type type) {
     return is_plain || looks_up(type) ? COLUMNS : 2;
 }
 
-// The next tile, or as many as memory needs where rows of a stream are short.
+// In bytes, whole rows with short vectors: the next tile, or as many as memory needs where rows of
+// a stream are short.
 static size_t distance_ahead(size_t stride) {
-    return LANES == 8 ? (1 + AHEAD / MAX(stride, 1)) * stride : ROWS * stride;
+    if (LANES == 16) return GEMM_AHEAD;
+    return GEMM_APART ? (1 + GEMM_AHEAD / MAX(stride, 1)) * stride : ROWS * stride;
 }
 
 // False where the type has no such kernel at this level, or there are too many columns for it to

@@ -40,7 +40,7 @@ static struct gemm_column column_at(const struct product *p, int64_t i2, int64_t
 // Few rows at a time where few columns share them or threads would go without; more where four of
 // them that lie apart are streams.
 static int choose_rows(int64_t n_rows, int64_t n_columns, int64_t other_units, int nth) {
-    enum { STREAMED_ROWS = LANES == 8 ? 64 : 4 };
+    enum { STREAMED_ROWS = GEMM_APART ? 64 : 4 };
     int rows = n_columns < 8 ? STREAMED_ROWS : GEMM_MAX_ROWS;
     while (rows > 4 && (n_rows + rows - 1) / rows * other_units < 4 * (int64_t)nth)
         rows /= 2;

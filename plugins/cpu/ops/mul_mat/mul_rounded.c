@@ -44,7 +44,7 @@ enum {
     ROWS = 4, // that are computed together
     COLUMNS = ROUNDED_COLUMNS,
     LINE = 64, // bytes of the cache
-    AHEAD = LANES == 8 ? 2048 : 16384,
+    SIDE_BY_SIDE_AHEAD = 16384,
 };
 
 // Rows and columns beyond the last repeat it.
@@ -264,10 +264,12 @@ static const dot_fn dot_of[GGML_TYPE_COUNT] = {
 #include "ops/mul_mat/rounded_list.inl"
 };
 
-// Whole tiles: the next one, or as many as memory needs where rows are short.
+// In bytes: the stream further on, in whole rows with short vectors, or whole tiles where rows lie
+// side by side.
 static size_t distance_ahead(size_t stride) {
-    const size_t tile = (LANES == 8 ? 1 : ROWS) * stride;
-    return (1 + AHEAD / tile) * tile;
+    if (LANES == 16) return GEMM_AHEAD;
+    const size_t tile = (GEMM_APART ? 1 : ROWS) * stride;
+    return (1 + (GEMM_APART ? GEMM_AHEAD : SIDE_BY_SIDE_AHEAD) / tile) * tile;
 }
 
 // Multiplies ROWS rows at a time; the last ones are repeated at the edge and not stored.
