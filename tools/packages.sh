@@ -10,7 +10,7 @@ DNF_TEST="rust gcc-c++ cmake libcmocka-devel python3 python3-jsonschema libabiga
 PACMAN_BUILD="gcc meson ninja pkgconf hwloc jansson libelf capstone scdoc vulkan-headers vulkan-icd-loader volk shaderc"
 PACMAN_TEST="rust cmake cmocka python python-jsonschema libabigail binutils libxml2 vulkan-swrast vulkan-validation-layers openmpi"
 BREW_BUILD="meson ninja pkg-config hwloc jansson scdoc vulkan-headers vulkan-loader vulkan-volk shaderc"
-BREW_TEST="rust cmake cmocka python3 python-jsonschema"
+BREW_TEST="rust cmake cmocka python3"
 
 say() {
     if [ -t 1 ]; then printf '\033[1m==> %s\033[0m\n' "$*"; else printf '==> %s\n' "$*"; fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Looks at the libraries that were built for macOS or iOS: for which system they are, what they export, their install names
-and what they need; and whether ggml-devices, built for this machine, refuses the plugins. In TAP.
+"""Looks at what was built for macOS or iOS: for which system it is, what libraries export, their install names and what they
+and the tools need; and whether ggml-devices, built for this machine, refuses the plugins and says why. In TAP.
 
 usage: check_libraries.py arm64|x86_64|ios BUILD GGML_DEVICES NUMBER
   NUMBER   of the first line
@@ -12,7 +12,9 @@ import re
 import subprocess
 import sys
 
-MACHINES = {"arm64": "AArch64", "x86_64": "x86-64", "ios": "AArch64"}
+REFUSALS = {"arm64": "built for AArch64", "x86_64": "for x86-64 in the format macOS", "ios": "built for AArch64"}
+TOOLS = ("tools/ggml-devices", "tools/ggml-bench", "tests/conformance/ggml-conformance")  # not on iOS
+NEEDS = {"/usr/lib/libSystem.B.dylib", "@rpath/libggml.1.dylib", "/opt/homebrew/opt/jansson/lib/libjansson.4.dylib"}
 # Number or name of the platform in a library, and the oldest version of the system.
 SYSTEMS = {"arm64": (r"1|macos", "13.0"), "x86_64": (r"1|macos", "13.0"), "ios": (r"2|ios", "16.0")}
 
@@ -61,8 +63,13 @@ def check(machine, build, tool):
         yield loads(path)[1] == ["/usr/lib/libSystem.B.dylib"], f"{plugin} needs the system's library only", loads(path)
         yield is_for(machine, path), f"{plugin} is for version {SYSTEMS[machine][1]} of the system", SYSTEMS[machine]
         record = refusals(tool, os.path.dirname(path)).get(f"ggml-{plugin}.dylib", {})
-        yield (record.get("status") != "OK" and (machine == "x86_64" or MACHINES[machine] in record.get("message", "")),
+        yield (record.get("status") == "WRONG_MACHINE" and REFUSALS[machine] in record.get("message", ""),
                f"{plugin} is refused here, for what it was built for", record)
+    for tool_path in TOOLS if machine != "ios" else ():
+        path = os.path.join(build, tool_path)
+        name = os.path.basename(path)
+        yield is_for(machine, path), f"{name} is for version {SYSTEMS[machine][1]} of the system", SYSTEMS[machine]
+        yield set(loads(path)[1]) <= NEEDS, f"{name} needs the system's library, the core and Jansson only", loads(path)
 
 
 def main():

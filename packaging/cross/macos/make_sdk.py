@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes what clang and lld need to build for macOS or iOS: headers from headers.txt, the system's library from symbols.txt, a
-compiler's command and a file for Meson's --cross-file.
+"""Makes what clang and lld need to build for macOS or iOS: headers from headers.txt, the system's library and Jansson's from
+symbols.txt, a compiler's command and a file for Meson's --cross-file. Jansson's header is Debian's.
 
 usage: make_sdk.py arm64|x86_64|ios CLANG LLD FOLDER
 """
 import os
 import re
+import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -19,7 +20,10 @@ MACHINES = {
 
 
 def put(path, text, mode=0o644):
+    """A file that is as it should be keeps its time, so that nothing is compiled again."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    if os.path.exists(path) and open(path, encoding="utf-8").read() == text:
+        return
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     os.chmod(path, mode)
@@ -45,21 +49,37 @@ def symbols(machine):
     return ["_" + name.rstrip("*") + (suffix if name.endswith("*") else "") for name in names] + ["dyld_stub_binder"]
 
 
-def main():
-    machine, clang, lld, folder = sys.argv[1:]
-    folder = os.path.abspath(folder)
-    processor, target, library = MACHINES[machine]
-    headers(os.path.join(folder, "usr/include"))
-    quoted = ", ".join(f"'{name}'" for name in symbols(machine))
-    put(os.path.join(folder, "usr/lib/libSystem.tbd"), f"""--- !tapi-tbd
+def library(path, target, name, names):
+    """What the linker needs to know of a dynamic library."""
+    quoted = ", ".join(f"'{n}'" for n in names)
+    put(path, f"""--- !tapi-tbd
 tbd-version: 4
-targets: [ {library} ]
-install-name: '/usr/lib/libSystem.B.dylib'
+targets: [ {target} ]
+install-name: '{name}'
 exports:
-  - targets: [ {library} ]
+  - targets: [ {target} ]
     symbols: [ {quoted} ]
 ...
 """)
+
+
+def jansson(folder, target, names):
+    for header in ("jansson.h", "jansson_config.h"):
+        shutil.copy2(os.path.join("/usr/include", header), os.path.join(folder, "usr/include"))
+    library(os.path.join(folder, "usr/lib/libjansson.tbd"), target, "/opt/homebrew/opt/jansson/lib/libjansson.4.dylib", names)
+    put(os.path.join(folder, "usr/lib/pkgconfig/jansson.pc"),
+        f"Name: jansson\nDescription: JSON\nVersion: 2.14\nLibs: -L{folder}/usr/lib -ljansson\n")
+
+
+def main():
+    machine, clang, lld, folder = sys.argv[1:]
+    folder = os.path.abspath(folder)
+    processor, target, system = MACHINES[machine]
+    headers(os.path.join(folder, "usr/include"))
+    names = symbols(machine)
+    library(os.path.join(folder, "usr/lib/libSystem.tbd"), system, "/usr/lib/libSystem.B.dylib",
+            [n for n in names if not n.startswith("_json_")])
+    jansson(folder, system, [n for n in names if n.startswith("_json_")])
     # Meson tells lld for Mach-O from others by what it writes when it is asked for its version.
     put(os.path.join(folder, "cc"), f"""#!/bin/sh
 case " $* " in *" -Wl,-v "*) echo ld64.lld >&2 ;; esac
@@ -71,6 +91,9 @@ exec {clang} -target {target} -isysroot {folder} -Wno-unused-command-line-argume
 c = '{folder}/cc'
 ar = 'llvm-ar-14'
 strip = 'llvm-strip-14'
+pkgconfig = 'pkg-config'
+[properties]
+pkg_config_libdir = '{folder}/usr/lib/pkgconfig'
 [host_machine]
 system = 'darwin'
 subsystem = '{subsystem}'
