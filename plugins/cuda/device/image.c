@@ -4,6 +4,8 @@
 // CUDA_IMAGE_TEXT.
 #include "device/image.h"
 
+#include "image_stamp.h" // which the build makes of the files below
+
 // .incbin instead of an array in C: the image has megabytes, which a compiler takes long over. The
 // zero at the end is for PTX, which the driver reads as a string.
 #define INCLUDE(name, file)                                                                        \
