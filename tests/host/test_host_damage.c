@@ -120,6 +120,8 @@ SOUND(hidden_sections, hide(bytes, SHT_DYNSYM); hide(bytes, SHT_GNU_HASH); hide(
       hide(bytes, SHT_INIT_ARRAY); hide(bytes, SHT_FINI_ARRAY); hide(bytes, SHT_GNU_versym);
       hide(bytes, SHT_GNU_verneed))
 
+// The table of program headers. Without any there is no dynamic section, which is found out there.
+WRONG(program_headers_of_another_size, header_of(bytes)->e_phentsize += 1)
 // LOAD segments: within the file and the addresses.
 WRONG(load_ends_beyond_the_file, ElfW(Phdr) *load = add_load(bytes);
       load->p_offset = bytes->size / PAGE * PAGE; load->p_filesz = load->p_memsz = 2 * PAGE)
@@ -279,6 +281,7 @@ static void test_f6_what_is_sound_is_accepted(void **state) {
 static void test_f6_each_clause_of_segments(void **state) {
     (void)state;
     static const struct file_case cases[] = {
+        CASE(program_headers_of_another_size),
         CASE(load_ends_beyond_the_file),
         CASE(load_begins_beyond_the_file),
         CASE(load_of_more_file_than_memory),
