@@ -66,7 +66,7 @@ static bool same_sources(const struct sched_cache *cache, const struct sched_gra
     const int n_sources = tensor_count_sources(tensor);
     for (int32_t k = 0; k < n_sources; ++k) {
         if (!tensor->src[k] || tensor->src[k] == tensor) continue;
-        const struct live_edge *edge = &graph->edges[e];
+        const struct sched_edge *edge = &graph->edges[e];
         if (e == end || edge->slot != k || cache->tensors[edge->value] != tensor->src[k])
             return false;
         ++e;

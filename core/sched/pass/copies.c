@@ -60,7 +60,7 @@ bool sched_copies_make(const struct sched_setup *setup, const struct sched_graph
 // The source of a node that was replaced.
 static struct ggml_tensor **rewritten(const struct sched_graph *graph,
                                       const struct sched_rewrite *rewrite) {
-    const struct live_edge *edge = &graph->edges[rewrite->edge];
+    const struct sched_edge *edge = &graph->edges[rewrite->edge];
     return &graph->values[rewrite->node].tensor->src[edge->slot];
 }
 

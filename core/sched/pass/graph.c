@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbering. Leafs get their numbers first, then one walk over the nodes numbers each and looks up
-// what it refers to by its address in a hash table: as long as the graph is in the order of its
-// uses, that is there by then. Where it is not, the rest of the nodes is numbered at once, and a
-// second walk over the arrays fills in what was not known: graphs may be in any order. O(nodes +
+// Numbering, in two walks, as graphs may be in any order: the first numbers all that the graph
+// lists, by address in a hash table; the second looks up what views and nodes refer to. O(nodes +
 // edges).
 #include "sched/pass/graph.h"
 
@@ -11,15 +9,6 @@
 #include "base/status.h"
 #include "ggml-backend.h"
 #include "tensor/tensor_impl.h"
-
-// What the pass reads, the result that it writes, and how far it is.
-struct numberer {
-    const struct sched_setup *setup;
-    const struct ggml_cgraph *graph;
-    struct sched_graph *out;
-    int32_t n_numbered; // nodes that have a number
-    bool ahead;         // some got theirs before their turn
-};
 
 // --- kinds of memory
 
@@ -107,7 +96,7 @@ static bool read_buffer(const struct sched_setup *setup, const struct ggml_tenso
     return *out_memory >= 0;
 }
 
-// Fills in all of a value but the root of a view. There is room for it and for another result.
+// Fills in all of a value but the root of a view, -1. There is room for it and for another result.
 // Sizes are only needed of what the scheduler will allocate.
 static inline bool fill_value(const struct sched_setup *setup, int32_t number,
                               struct ggml_tensor *tensor, struct sched_graph *out) {
@@ -125,7 +114,7 @@ static inline bool fill_value(const struct sched_setup *setup, int32_t number,
     out->values[number] = (struct sched_value){
         .tensor = tensor,
         .bytes = allocated ? ggml_nbytes(tensor) : 0,
-        .root = number,
+        .root = tensor->view_src ? -1 : number,
         .memory = memory,
         .traits = traits,
     };
@@ -148,7 +137,25 @@ static bool is_own_tensor(const struct sched_setup *setup, const struct ggml_ten
     return own;
 }
 
-// A tensor that is neither a node nor a leaf.
+// Numbers a listed tensor. NULL is an error, and so is one that comes twice: graph allocators
+// alone take that, as a view of the first.
+static inline bool number_tensor(const struct sched_setup *setup, struct ggml_tensor *tensor,
+                                 int32_t number, struct sched_graph *out) {
+    if (!tensor) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists NULL", setup->function);
+        return false;
+    }
+    if (!fill_value(setup, number, tensor, out)) return false;
+    const int32_t first = tensor_index_add(&out->ids, sched_list(out), tensor, number);
+    if (first == number) return true;
+    if (!tensor->view_src) out->values[number].root = first;
+    if (!setup->own_tensors) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice", setup->function,
+              tensor->name);
+    return false;
+}
+
+// Numbers a tensor that is neither a node nor a leaf. -1 after the error was set.
 static int32_t add_mentioned(const struct sched_setup *setup, struct ggml_tensor *tensor,
                              struct sched_graph *out) {
     if (is_own_tensor(setup, tensor)) {
@@ -165,81 +172,53 @@ static int32_t add_mentioned(const struct sched_setup *setup, struct ggml_tensor
         return -1;
     }
     if (!fill_value(setup, number, tensor, out)) return -1;
+    out->values[number].root = number;
     out->n_values++;
     tensor_index_add(&out->ids, sched_list(out), tensor, number);
     return number;
 }
 
-// Numbers a listed tensor. NULL is an error, and so is one that comes twice: graph allocators
-// alone take that, as a view of the first.
-static inline bool number_tensor(const struct sched_setup *setup, struct ggml_tensor *tensor,
-                                 int32_t number, struct sched_graph *out) {
-    if (!tensor) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists NULL", setup->function);
-        return false;
-    }
-    if (!fill_value(setup, number, tensor, out)) return false;
-    const int32_t first = tensor_index_add(&out->ids, sched_list(out), tensor, number);
-    if (first == number) return true;
-    out->values[number].root = first;
-    if (!setup->own_tensors) return true;
-    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice", setup->function,
-              tensor->name);
-    return false;
-}
-
-// Numbers the nodes that have no number yet, before their turn.
-static bool number_rest(struct numberer *numberer) {
-    bool good = true;
-    numberer->ahead = true;
-    while (good && numberer->n_numbered < numberer->out->n_nodes) {
-        const int32_t number = numberer->n_numbered++;
-        good =
-            number_tensor(numberer->setup, numberer->graph->nodes[number], number, numberer->out);
-    }
-    return good;
-}
-
-// Number of a tensor that was not found: of a later node, else a new one, as the graph does not
-// list it. -1 after the error was set.
-static int32_t find_ahead(struct numberer *numberer, struct ggml_tensor *tensor) {
-    struct sched_graph *out = numberer->out;
-    int32_t number = -1;
-    if (numberer->n_numbered < out->n_nodes) {
-        if (!number_rest(numberer)) return -1;
-        number = tensor_index_get(&out->ids, sched_list(out), tensor);
-    }
-    return number >= 0 ? number : add_mentioned(numberer->setup, tensor, out);
-}
-
-// Number of a tensor that a node refers to.
-static inline int32_t value_of(struct numberer *numberer, struct ggml_tensor *tensor) {
-    const struct sched_graph *out = numberer->out;
+// Number of a tensor that another refers to.
+static inline int32_t value_of(const struct sched_setup *setup, struct ggml_tensor *tensor,
+                               struct sched_graph *out) {
     const int32_t number = tensor_index_at(&out->ids, sched_list(out), tensor);
-    return number >= 0 ? number : find_ahead(numberer, tensor);
+    return number >= 0 ? number : add_mentioned(setup, tensor, out);
 }
 
 // --- what values refer to
 
+// Whether a node refers to one that is computed after it.
+static inline bool is_ahead(const struct sched_graph *graph, int32_t node, int32_t value) {
+    return value > node && value < graph->n_nodes;
+}
+
 // Notes the value that owns the memory of a view.
-static bool find_root(struct numberer *numberer, int32_t number) {
-    struct ggml_tensor *tensor = numberer->out->values[number].tensor;
-    const int32_t root = value_of(numberer, tensor_root(tensor));
-    if (root >= 0) numberer->out->values[number].root = root;
-    return root >= 0;
+static bool find_root(const struct sched_setup *setup, int32_t number, struct sched_graph *out) {
+    const int32_t root = value_of(setup, tensor_root(out->values[number].tensor), out);
+    if (root < 0) return false;
+    if (is_ahead(out, number, root)) out->in_order = false;
+    out->values[number].root = root;
+    return true;
 }
 
 // Number of a source, which gets one here if the graph doesn't list it. -1 after the error was set.
-static inline int32_t source_of(struct numberer *numberer, struct ggml_tensor *source) {
-    const int32_t known = numberer->out->n_values;
-    const int32_t number = value_of(numberer, source);
-    return number >= known && source->view_src && !find_root(numberer, number) ? -1 : number;
+static inline int32_t source_of(const struct sched_setup *setup, struct ggml_tensor *source,
+                                struct sched_graph *out) {
+    const int32_t known = out->n_values;
+    const int32_t number = value_of(setup, source, out);
+    return number >= known && source->view_src && !find_root(setup, number, out) ? -1 : number;
+}
+
+// Whether a source lies as the result of an operation on it would. An offset in the source would be
+// lost, as the result begins where its own memory does.
+static inline bool same_layout(const struct ggml_tensor *node, const struct ggml_tensor *source) {
+    return source->view_offs == 0 && ggml_are_same_layout(node, source);
 }
 
 // Adds an edge for each source of a node. A node that is its own source, as ggml_cast makes one,
 // has none.
-static bool add_edges(struct numberer *numberer, int32_t node, const struct ggml_tensor *tensor) {
-    struct sched_graph *out = numberer->out;
+static bool add_edges(const struct sched_setup *setup, int32_t node, struct sched_graph *out) {
+    const struct ggml_tensor *tensor = out->values[node].tensor;
     const int n_sources = tensor_count_sources(tensor);
     const bool can_inplace = ggml_op_can_inplace(tensor->op);
     int32_t n_edges = out->n_edges;
@@ -252,16 +231,17 @@ static bool add_edges(struct numberer *numberer, int32_t node, const struct ggml
     for (int k = 0; k < n_sources; ++k) {
         struct ggml_tensor *source = tensor->src[k];
         if (!source || source == tensor) continue;
-        const int32_t number = source_of(numberer, source);
+        const int32_t number = source_of(setup, source, out);
         if (number < 0) return false;
         struct sched_value *value = &out->values[number];
         has_weight |= (value->traits & SCHED_WEIGHT) != 0;
         value->traits |= SCHED_USED;
-        out->edges[n_edges++] = (struct live_edge){
+        if (is_ahead(out, node, number) || is_ahead(out, node, value->root)) out->in_order = false;
+        out->edges[n_edges++] = (struct sched_edge){
             .value = number,
             .entry = value->root,
             .slot = (int16_t)k,
-            .same_layout = can_inplace && live_same_layout(tensor, source),
+            .same_layout = can_inplace && same_layout(tensor, source),
         };
     }
     if (has_weight) out->values[node].traits |= SCHED_HAS_WEIGHT;
@@ -269,37 +249,18 @@ static bool add_edges(struct numberer *numberer, int32_t node, const struct ggml
     return true;
 }
 
-// Numbers the leafs, then finds what they view.
-static bool number_leafs(struct numberer *numberer) {
-    struct sched_graph *out = numberer->out;
-    struct ggml_tensor **leafs = numberer->graph->leafs;
-    for (int32_t i = 0; i < out->n_leafs; ++i) {
-        if (!number_tensor(numberer->setup, leafs[i], out->n_nodes + i, out)) return false;
+// The second walk: roots first, which edges then name.
+static bool add_references(const struct sched_setup *setup, struct sched_graph *out) {
+    const int32_t n_listed = out->n_values;
+    for (int32_t i = 0; i < n_listed; ++i) {
+        if (out->values[i].root < 0 && !find_root(setup, i, out)) return false;
     }
-    for (int32_t i = 0; i < out->n_leafs; ++i) {
-        if (leafs[i]->view_src && !find_root(numberer, out->n_nodes + i)) return false;
-    }
-    return true;
-}
-
-// Numbers each node when it is met, unless an earlier one referred to it, and finds what it views
-// and reads.
-static bool number_nodes(struct numberer *numberer) {
-    struct sched_graph *out = numberer->out;
     for (int32_t i = 0; i < out->n_nodes; ++i) {
-        struct ggml_tensor *tensor = numberer->graph->nodes[i];
-        if (i == numberer->n_numbered) {
-            numberer->n_numbered++;
-            if (!number_tensor(numberer->setup, tensor, i, out)) return false;
-        }
-        if (tensor->view_src && !find_root(numberer, i)) return false;
-        if (!add_edges(numberer, i, tensor)) return false;
+        if (!add_edges(setup, i, out)) return false;
     }
     out->first_edge[out->n_nodes] = out->n_edges;
     return true;
 }
-
-// --- facts about the whole graph
 
 // Lists the nodes that no other uses as results, except views that compute nothing, which only mark
 // a dependency.
@@ -309,26 +270,6 @@ static void find_unused(struct sched_graph *out) {
         if (value->traits & SCHED_USED) continue;
         const bool marker = value->root != i && (value->traits & SCHED_NO_OP);
         if (!marker) out->results[out->n_results++] = i;
-    }
-}
-
-// Whether whatever a node refers to is no node or comes before it.
-static bool is_in_order(const struct sched_graph *graph) {
-    for (int32_t i = 0; i < graph->n_nodes; ++i) {
-        const int32_t root = graph->values[i].root;
-        if (root > i && root < graph->n_nodes) return false;
-        for (int32_t e = graph->first_edge[i]; e < graph->first_edge[i + 1]; ++e) {
-            const int32_t value = graph->edges[e].value;
-            if (value > i && value < graph->n_nodes) return false;
-        }
-    }
-    return true;
-}
-
-// The roots of what edges refer to, where those were found after the edge.
-static void find_entries(struct sched_graph *out) {
-    for (int32_t e = 0; e < out->n_edges; ++e) {
-        out->edges[e].entry = out->values[out->edges[e].value].root;
     }
 }
 
@@ -372,16 +313,21 @@ static bool begin(const struct sched_setup *setup, const struct ggml_cgraph *gra
     return true;
 }
 
-// What fails leaves numbers that no later pass is called with.
+// What fails leaves numbers that no later pass is called with. Leafs are numbered before nodes, so
+// that what is listed as both is a leaf.
 bool sched_graph_make(const struct sched_setup *setup, const struct ggml_cgraph *graph,
                       struct sched_graph *out) {
     out->n_nodes = out->n_leafs = out->n_values = out->n_edges = out->n_results = 0;
     out->any_early = false;
+    out->in_order = true;
     if (!is_usable(setup, graph) || !begin(setup, graph, out)) return false;
-    struct numberer numberer = {.setup = setup, .graph = graph, .out = out};
-    if (!number_leafs(&numberer) || !number_nodes(&numberer)) return false;
-    if (numberer.ahead) find_entries(out);
-    out->in_order = !numberer.ahead || is_in_order(out);
+    for (int32_t i = 0; i < out->n_leafs; ++i) {
+        if (!number_tensor(setup, graph->leafs[i], out->n_nodes + i, out)) return false;
+    }
+    for (int32_t i = 0; i < out->n_nodes; ++i) {
+        if (!number_tensor(setup, graph->nodes[i], i, out)) return false;
+    }
+    if (!add_references(setup, out)) return false;
     find_unused(out);
     return true;
 }

@@ -5,7 +5,6 @@
 #ifndef GGML_SCHED_GRAPH_H
 #define GGML_SCHED_GRAPH_H
 
-#include "alloc/liveness.h"
 #include "sched/pass/setup.h"
 
 enum sched_trait {
@@ -37,12 +36,20 @@ struct sched_memory {
     bool host;
 };
 
+// Use of a value as source `slot` of a node.
+struct sched_edge {
+    int32_t value;
+    int32_t entry; // whose memory is read: the root of a view, or, in liveness, a copy
+    int16_t slot;
+    bool same_layout; // an operation that may overwrite the source can do so
+};
+
 // The result of numbering. Other passes only read it.
 struct sched_graph {
     int32_t n_nodes, n_leafs, n_values;
     struct sched_value *values;
     int32_t *first_edge; // of each node, and the end
-    struct live_edge *edges;
+    struct sched_edge *edges;
     int32_t n_edges;
     int32_t *results; // values that are an output, and nodes whose result no other node reads
     int32_t n_results;

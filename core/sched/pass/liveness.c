@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Liveness of a partitioned graph: which values are there before the first step, the size of what
-// needs memory, and how long copies and what they are made of live. alloc/liveness.c does what
-// graphs without a partition need too.
+// Liveness, in linear walks: what needs memory, and from which step on; one scan forward over the
+// steps, in which the last use that is met is the last one; one backward for takeovers, as memory
+// lives as long as the last that takes it over.
 #include "sched/pass/liveness.h"
 
 #include "base/array.h"
@@ -20,25 +20,16 @@ struct finder {
 };
 
 // One element more than there are entries, so that no array is NULL for an empty graph.
-static bool make_room(const struct finder *finder) {
-    struct sched_liveness *out = finder->out;
+static bool make_room(struct sched_liveness *out) {
     const int64_t n = (int64_t)out->n_entries + 1;
     return array_grow(&out->ranges, &out->ranges_capacity, n, sizeof(out->ranges[0])) &&
-           array_grow(&out->last, &out->last_capacity, n, sizeof(out->last[0])) &&
            array_grow(&out->numbers, &out->numbers_capacity, n, sizeof(out->numbers[0])) &&
            array_grow(&out->inplace_steps, &out->inplace_steps_capacity, n,
                       sizeof(out->inplace_steps[0]));
 }
 
-// Not all copies need memory.
-static void begin_copies(const struct finder *finder) {
-    for (int32_t i = finder->graph->n_values; i < finder->out->n_entries; ++i) {
-        finder->out->ranges[i] = (struct live_range){.pool = -1, .from = -1, .root = i};
-    }
-}
-
 // Nodes that read a copy use its memory, not that of the original. false when memory runs out.
-static bool begin_edges(const struct finder *finder) {
+static bool redirect_edges(const struct finder *finder) {
     const struct sched_partition *partition = finder->partition;
     const int32_t n_edges = finder->graph->n_edges;
     struct sched_liveness *out = finder->out;
@@ -53,7 +44,7 @@ static bool begin_edges(const struct finder *finder) {
     return true;
 }
 
-// --- nodes that are needed before they are computed
+// --- what needs memory, and from which step on
 
 // Marks an entry that the node needs although it is computed after it.
 static void note_need(const struct finder *finder, int32_t node, int32_t entry) {
@@ -78,8 +69,6 @@ static void note_early(const struct finder *finder, bool moved) {
     }
 }
 
-// --- sizes
-
 // The entry needs memory of that stream for the tensor, which has `bytes`, from step `first` on;
 // false after the error was set.
 static inline bool reserve(const struct finder *finder, int32_t entry,
@@ -93,13 +82,10 @@ static inline bool reserve(const struct finder *finder, int32_t entry,
                   finder->setup->function, tensor->name, size);
         return false;
     }
-    finder->out->ranges[entry] = (struct live_range){
-        .size = GGML_PAD(size, stream->alignment),
-        .pool = stream->pool,
-        .first = first,
-        .from = -1,
-        .root = entry,
-    };
+    finder->out->ranges[entry] = (struct live_range){.size = GGML_PAD(size, stream->alignment),
+                                                     .pool = stream->pool,
+                                                     .root = entry,
+                                                     .first = first};
     finder->out->numbers[finder->out->n_numbers++] = entry;
     return true;
 }
@@ -120,25 +106,11 @@ static inline bool reserve_value(const struct finder *finder, int32_t value, int
     if (owner->root != value || (owner->traits & SCHED_HAS_MEMORY) ||
         (finder->setup->pipeline_depth > 1 && alternates(finder->partition, value))) {
         finder->out->ranges[value] =
-            (struct live_range){.pool = -1, .first = first, .from = -1, .root = owner->root};
+            (struct live_range){.pool = -1, .root = owner->root, .first = first};
         return true;
     }
     const int32_t backend = finder->placement->placed[value].backend;
     return reserve(finder, value, owner->tensor, owner->bytes, backend, first);
-}
-
-// Leafs, tensors that are only mentioned, and nodes that have to be there from the start, if there
-// are such.
-static bool reserve_early(const struct finder *finder, bool any_nodes) {
-    const struct sched_graph *graph = finder->graph;
-    for (int32_t i = graph->n_nodes; i < graph->n_values; ++i) {
-        if (!reserve_value(finder, i, -1)) return false;
-    }
-    for (int32_t i = 0; i < graph->n_nodes && any_nodes; ++i) {
-        if (finder->out->ranges[i].first < 0 && !reserve_value(finder, i, -1)) return false;
-    }
-    finder->out->n_early = finder->out->n_numbers;
-    return true;
 }
 
 // Copies live from the first step of the split that makes them; pipeline copies live for ever,
@@ -146,6 +118,9 @@ static bool reserve_early(const struct finder *finder, bool any_nodes) {
 static bool reserve_copies(const struct finder *finder) {
     const struct sched_partition *partition = finder->partition;
     const struct sched_graph *graph = finder->graph;
+    for (int32_t i = graph->n_values; i < finder->out->n_entries; ++i) {
+        finder->out->ranges[i] = (struct live_range){.pool = -1, .root = i};
+    }
     for (int32_t s = 0; s < partition->n_splits && finder->setup->pipeline_depth == 1; ++s) {
         const struct sched_split *split = &partition->splits[s];
         for (int32_t k = 0; k < split->n_inputs; ++k) {
@@ -161,55 +136,126 @@ static bool reserve_copies(const struct finder *finder) {
     return true;
 }
 
-// The other nodes live from their step.
-static bool reserve_nodes(const struct finder *finder, bool any_early) {
-    const struct sched_subgraphs *subgraphs = finder->subgraphs;
+// Early entries (leafs, tensors that are only mentioned, some nodes), copies and nodes are listed
+// in this order, so that an entry that takes memory over comes behind the one it takes it from.
+static bool reserve_all(const struct finder *finder, bool any_early) {
+    const struct sched_graph *graph = finder->graph;
     const struct live_range *ranges = finder->out->ranges;
-    const int32_t n_nodes = finder->graph->n_nodes;
-    for (int32_t step = 0; step < n_nodes; ++step) {
-        const int32_t node = sched_node_at(subgraphs, step);
+    for (int32_t i = graph->n_nodes; i < graph->n_values; ++i) {
+        if (!reserve_value(finder, i, -1)) return false;
+    }
+    for (int32_t i = 0; i < graph->n_nodes && any_early; ++i) {
+        if (ranges[i].first < 0 && !reserve_value(finder, i, -1)) return false;
+    }
+    finder->out->n_early = finder->out->n_numbers;
+    if (!reserve_copies(finder)) return false;
+    for (int32_t step = 0; step < graph->n_nodes; ++step) {
+        const int32_t node = sched_node_at(finder->subgraphs, step);
         if (any_early && ranges[node].first < 0) continue;
         if (!reserve_value(finder, node, step)) return false;
     }
     return true;
 }
 
-// --- live ranges
+// --- last uses
 
-// Originals are kept until they have been copied: through the first step of the split.
-static void extend_originals(const struct finder *finder, struct liveness *liveness) {
-    const struct sched_partition *partition = finder->partition;
-    for (int32_t s = 0; s < partition->n_splits; ++s) {
-        const struct sched_split *split = &partition->splits[s];
-        for (int32_t k = 0; k < split->n_inputs; ++k) {
-            const int32_t copy = partition->inputs[split->first_input + k];
-            const int32_t root = finder->graph->values[partition->copies[copy].value].root;
-            liveness_extend(liveness, root, split->i_start, LIVE_COPIED);
+// `edge` is -1 where the use is no source of a node: then nothing takes the memory over.
+static inline void set_last(struct live_range *range, int32_t step, int32_t edge) {
+    range->last = step;
+    range->edge = edge;
+}
+
+// Uses by nodes, and the steps at which a takeover is possible. A view as a node is a use of the
+// memory that it views. An entry that lives from before its step takes nothing over, and is written
+// then even if all who read it come before.
+static void find_uses(const struct finder *finder, const struct sched_edge *edges) {
+    struct sched_liveness *out = finder->out;
+    const int32_t *first_edge = finder->graph->first_edge;
+    out->n_inplace_steps = 0;
+    for (int32_t i = 0; i < out->n_entries; ++i) {
+        out->ranges[i].last = out->ranges[i].edge = out->ranges[i].from = -1;
+    }
+    for (int32_t step = 0; step < finder->graph->n_nodes; ++step) {
+        const int32_t node = sched_node_at(finder->subgraphs, step);
+        struct live_range *range = &out->ranges[node];
+        bool may_take = false;
+        if (range->root != node) set_last(&out->ranges[range->root], step, -1);
+        for (int32_t e = first_edge[node]; e < first_edge[node + 1]; ++e) {
+            set_last(&out->ranges[edges[e].entry], step, e);
+            may_take |= edges[e].same_layout;
+        }
+        if (range->root != node || range->pool < 0) continue;
+        if (range->first < step) {
+            set_last(range, step, -1);
+        } else if (may_take) {
+            out->inplace_steps[out->n_inplace_steps++] = step;
         }
     }
 }
 
-// Hands the graph to alloc/liveness.c, in the order that it asks for.
-static void find_ranges(const struct finder *finder, const struct live_range *known) {
+// Originals are kept until they have been copied: through the first step of the split. Outputs,
+// nodes that no other uses, and leafs without a use are never released.
+static void keep(const struct finder *finder) {
+    const struct sched_partition *partition = finder->partition;
     const struct sched_graph *graph = finder->graph;
-    struct sched_liveness *out = finder->out;
-    struct liveness liveness = {
-        .n_steps = graph->n_nodes,
-        .n_entries = out->n_entries,
-        .order = finder->subgraphs->order,
-        .first_edge = graph->first_edge,
-        .edges = finder->partition->n_rewrites > 0 ? out->edges : graph->edges,
-        .ranges = out->ranges,
-        .last = out->last,
-        .inplace_steps = out->inplace_steps,
-    };
-    liveness_find_uses(&liveness);
-    extend_originals(finder, &liveness);
-    for (int32_t k = 0; k < graph->n_results; ++k) {
-        liveness_keep(&liveness, graph->results[k]);
+    struct live_range *ranges = finder->out->ranges;
+    for (int32_t s = 0; s < partition->n_splits; ++s) {
+        const struct sched_split *split = &partition->splits[s];
+        for (int32_t k = 0; k < split->n_inputs; ++k) {
+            const int32_t copy = partition->inputs[split->first_input + k];
+            struct live_range *root = &ranges[graph->values[partition->copies[copy].value].root];
+            if (root->last < split->i_start) set_last(root, split->i_start, -1);
+        }
     }
-    liveness_keep_unused(&liveness, out->numbers, out->n_early);
-    liveness_find_takeovers(&liveness, known);
+    for (int32_t k = 0; k < graph->n_results; ++k) {
+        set_last(&ranges[ranges[graph->results[k]].root], LIVE_FOREVER, -1);
+    }
+    for (int32_t k = 0; k < finder->out->n_early; ++k) {
+        struct live_range *range = &ranges[finder->out->numbers[k]];
+        if (range->last < 0) range->last = LIVE_FOREVER;
+    }
+}
+
+// --- takeovers
+
+// The source whose memory the node can have: no later node needs it, and the node itself reads it
+// once. That is never the node's own memory, which is kept if no other node reads it. -1: none.
+static int32_t find_source(const struct finder *finder, const struct sched_edge *edges,
+                           const struct live_range *known, int32_t node) {
+    const struct live_range *ranges = finder->out->ranges;
+    const int32_t begin = finder->graph->first_edge[node];
+    const int32_t end = finder->graph->first_edge[node + 1];
+    for (int32_t e = begin; e < end; ++e) {
+        const int32_t from = edges[e].entry;
+        const struct live_range *source = &ranges[from];
+        if (!edges[e].same_layout || source->edge != e) continue;
+        if (known && known[node].from != from) continue;
+        if (source->pool != ranges[node].pool || source->size != ranges[node].size) continue;
+        bool twice = false;
+        for (int32_t other = begin; other < e; ++other) {
+            twice |= edges[other].entry == from;
+        }
+        if (!twice) return from;
+    }
+    return -1;
+}
+
+// Last uses, then takeovers from the end, so that the last use of a node is final when its memory
+// is given to another. With `known`, the ranges of another graph by entry, a node only takes over
+// what it took over there.
+static void find_ranges(const struct finder *finder, const struct live_range *known) {
+    struct sched_liveness *out = finder->out;
+    const struct sched_edge *edges =
+        finder->partition->n_rewrites > 0 ? out->edges : finder->graph->edges;
+    find_uses(finder, edges);
+    keep(finder);
+    for (int32_t k = out->n_inplace_steps - 1; k >= 0; --k) {
+        const int32_t node = sched_node_at(finder->subgraphs, out->inplace_steps[k]);
+        const int32_t source = find_source(finder, edges, known, node);
+        if (source < 0) continue;
+        out->ranges[node].from = source;
+        set_last(&out->ranges[source], out->ranges[node].last, -1);
+    }
 }
 
 // --- the plan that is known
@@ -230,29 +276,16 @@ static bool may_hold(const struct sched_liveness *live, const struct sched_buffe
 static bool holds(const struct sched_liveness *live, const struct sched_buffer_plan *known) {
     bool same = true;
     for (int32_t i = 0; same && i < live->n_entries; ++i) {
-        const int32_t from = known->ranges[i].from;
-        same = live->ranges[i].pool < 0 ||
-               ((live->ranges[i].from == from || (from >= 0 && live->ranges[from].pool < 0)) &&
-                live->last[i].step == known->last[i].step);
+        const struct live_range *now = &live->ranges[i], *then = &known->ranges[i];
+        same =
+            now->pool < 0 ||
+            ((now->from == then->from || (then->from >= 0 && live->ranges[then->from].pool < 0)) &&
+             now->last == then->last);
     }
     return same;
 }
 
-// Live ranges with the takeovers of the plan; if it does not hold then, with all that are possible.
-static void find_ranges_as(const struct finder *finder, const struct sched_buffer_plan *known) {
-    struct sched_liveness *out = finder->out;
-    const bool tried = known && may_hold(out, known);
-    find_ranges(finder, tried ? known->ranges : NULL);
-    out->held = tried && holds(out, known);
-    if (!tried || out->held) return;
-    for (int32_t k = 0; k < out->n_numbers; ++k) {
-        out->ranges[out->numbers[k]].from = -1;
-    }
-    find_ranges(finder, NULL);
-}
-
-// Early entries, copies and nodes are listed in this order, so that an entry that takes memory over
-// comes behind the one it takes it from.
+// With the takeovers of the known plan; if it does not hold then, with all that are possible.
 bool sched_find_liveness(const struct sched_setup *setup, const struct sched_graph *graph,
                          const struct sched_placement *placement,
                          const struct sched_partition *partition,
@@ -263,19 +296,18 @@ bool sched_find_liveness(const struct sched_setup *setup, const struct sched_gra
     out->n_numbers = 0;
     const bool moved = !graph->in_order || subgraphs->order;
     const bool any_early = graph->any_early || moved; // among the nodes
-    if (!make_room(&finder) || !begin_edges(&finder)) return false;
-    begin_copies(&finder);
+    if (!make_room(out) || !redirect_edges(&finder)) return false;
     if (any_early) note_early(&finder, moved);
-    if (!reserve_early(&finder, any_early) || !reserve_copies(&finder) ||
-        !reserve_nodes(&finder, any_early))
-        return false;
-    find_ranges_as(&finder, known);
+    if (!reserve_all(&finder, any_early)) return false;
+    const bool tried = known && may_hold(out, known);
+    find_ranges(&finder, tried ? known->ranges : NULL);
+    out->held = tried && holds(out, known);
+    if (tried && !out->held) find_ranges(&finder, NULL);
     return true;
 }
 
 void sched_liveness_free(struct sched_liveness *live) {
     ggml_mem_free(live->ranges);
-    ggml_mem_free(live->last);
     ggml_mem_free(live->edges);
     ggml_mem_free(live->numbers);
     ggml_mem_free(live->inplace_steps);

@@ -1,24 +1,43 @@
 // SPDX-License-Identifier: MIT
-// The pass before memory is planned: the live ranges of values and of copies.
+// The pass before memory is planned: live ranges, and which nodes reuse the memory of a source (in
+// place). An entry is what may have memory: the values and, behind them, the copies. Step k
+// computes the k-th node, and a live range is [first step, last step].
 #ifndef GGML_SCHED_LIVENESS_H
 #define GGML_SCHED_LIVENESS_H
 
-#include "alloc/offsets.h"
 #include "sched/pass/subgraphs.h"
 
-// Entries are the values and, behind them, the copies.
+// The last step of an entry that is never released.
+enum { LIVE_FOREVER = INT32_MAX };
+
+// The memory of an entry.
+struct live_range {
+    size_t size;   // padded
+    int32_t pool;  // -1: a view, or its memory comes from elsewhere
+    int32_t root;  // entry that owns the memory; itself unless it is a view
+    int32_t first; // step from which it lives; -1: before all
+    int32_t last;  // then it is released; for the last that takes it over this is later
+    int32_t edge;  // the last use of the entry itself; -1: there is none, or something else is last
+    int32_t from;  // entry whose memory it takes over, or -1
+};
+
 struct sched_liveness {
     int32_t n_entries;
     struct live_range *ranges; // by entry
-    struct live_last *last;    // by entry
-    struct live_edge *edges;   // those of the graph, to copies where these are read, if any are
+    struct sched_edge *edges;  // those of the graph, to copies where these are read, if any are
     int32_t *numbers;          // entries that need memory: early ones, copies, nodes by step
     int32_t n_numbers;
     int32_t n_early;        // of them have to be there from the start
     int32_t *inplace_steps; // steps of nodes that may take over the memory of a source
-    bool held;              // they are those of the known plan, which can be used as it is
-    int32_t ranges_capacity, last_capacity, edges_capacity, numbers_capacity;
-    int32_t inplace_steps_capacity;
+    int32_t n_inplace_steps;
+    bool held; // the known plan can be used as it is
+    int32_t ranges_capacity, edges_capacity, numbers_capacity, inplace_steps_capacity;
+};
+
+// Where an entry lies in the memory of its pool.
+struct live_offset {
+    size_t offset;
+    int32_t chunk;
 };
 
 // The plan that buffers were made for. It holds for graphs whose tensors live as long and are no
@@ -27,9 +46,8 @@ struct sched_buffer_plan {
     bool valid;
     int32_t n_entries;
     struct live_range *ranges;
-    struct live_last *last;
     struct live_offset *offsets;
-    int32_t ranges_capacity, last_capacity, offsets_capacity;
+    int32_t ranges_capacity, offsets_capacity;
 };
 
 // Live ranges and takeovers, in O(nodes + edges + copies); false after the error was set. With

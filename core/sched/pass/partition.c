@@ -89,8 +89,8 @@ static struct sched_split *current_split(const struct sched_partition *out) {
 // Whether any source lies on another stream than the node: few nodes have one.
 static inline bool reads_elsewhere(const struct cutter *cutter, int32_t node, int32_t backend) {
     const struct sched_placed *placed = cutter->placed;
-    const struct live_edge *edge = &cutter->graph->edges[cutter->graph->first_edge[node]];
-    const struct live_edge *end = &cutter->graph->edges[cutter->graph->first_edge[node + 1]];
+    const struct sched_edge *edge = &cutter->graph->edges[cutter->graph->first_edge[node]];
+    const struct sched_edge *end = &cutter->graph->edges[cutter->graph->first_edge[node + 1]];
     bool elsewhere = false;
     for (; edge < end; ++edge) {
         elsewhere |= placed[edge->value].backend != backend;
@@ -136,7 +136,7 @@ static bool wait_for(struct sched_partition *out, int32_t backend) {
 }
 
 // A copied weight of experts needs only those that `ids` names, as long as every use says the same.
-static void note_use(const struct cutter *cutter, int32_t node, const struct live_edge *edge,
+static void note_use(const struct cutter *cutter, int32_t node, const struct sched_edge *edge,
                      struct sched_copy *copy, bool first) {
     const struct sched_graph *graph = cutter->graph;
     const bool experts = (graph->values[node].traits & SCHED_EXPERTS) && edge->slot == 0;
@@ -155,7 +155,7 @@ static void note_use(const struct cutter *cutter, int32_t node, const struct liv
 // one did.
 static bool use_copy(const struct cutter *cutter, int32_t node, int32_t e, int32_t backend) {
     struct sched_partition *out = cutter->out;
-    const struct live_edge *edge = &cutter->graph->edges[e];
+    const struct sched_edge *edge = &cutter->graph->edges[e];
     int32_t copy = find_copy(out, edge->value, backend);
     const bool first = copy < 0;
     if (first) {
@@ -179,7 +179,7 @@ static bool use_copy(const struct cutter *cutter, int32_t node, int32_t e, int32
 // Copies or waits that a node needs for each source that another stream computes.
 static bool connect(const struct cutter *cutter, int32_t node, int32_t backend) {
     const struct sched_graph *graph = cutter->graph;
-    const struct live_edge *edges = graph->edges;
+    const struct sched_edge *edges = graph->edges;
     const struct sched_placed *placed = cutter->placed;
     const int32_t end = graph->first_edge[node + 1];
     const bool pipelined = cutter->setup->pipeline_depth > 1;

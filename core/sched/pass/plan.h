@@ -3,6 +3,7 @@
 #ifndef GGML_SCHED_PLAN_H
 #define GGML_SCHED_PLAN_H
 
+#include "alloc/memory_plan.h"
 #include "sched/pass/liveness.h"
 
 struct sched_plan {

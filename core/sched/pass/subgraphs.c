@@ -41,7 +41,7 @@ static bool keeps_dependences(const struct sched_graph *graph, const struct sche
     for (int32_t value = split->i_start; value < split->i_end; ++value) {
         if (is_behind(graph, split, steps, graph->values[value].root, value)) return false;
         for (int32_t e = graph->first_edge[value]; e < graph->first_edge[value + 1]; ++e) {
-            const struct live_edge *edge = &graph->edges[e];
+            const struct sched_edge *edge = &graph->edges[e];
             if (is_behind(graph, split, steps, edge->value, value) ||
                 is_behind(graph, split, steps, edge->entry, value)) {
                 return false;
