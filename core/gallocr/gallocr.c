@@ -2,8 +2,6 @@
 // ggml_gallocr: memory for a graph without a scheduler. It calls the passes of the scheduler that
 // number a graph, find its live ranges, plan offsets and set addresses; instead of placement the
 // caller says which buffer each tensor lies in, and nothing is partitioned or copied.
-#include "gallocr/gallocr.h"
-
 #include "base/array.h"
 #include "base/mem.h"
 #include "base/status.h"
@@ -164,49 +162,30 @@ static bool keep_ids(struct ggml_gallocr *galloc) {
 }
 
 // Gives the tensors of the graph that was looked at their places.
-static enum gallocr_result bind(struct ggml_gallocr *galloc, struct ggml_cgraph *graph) {
+static bool bind(struct ggml_gallocr *galloc, struct ggml_cgraph *graph) {
     const unsigned long failures_before = ggml_fail_count();
     if (sched_bind(&galloc->setup, &galloc->graph, &galloc->live, &galloc->plan, &no_partition,
                    &no_copies)) {
         if (!galloc->cache.valid) {
             sched_cache_remember(&galloc->setup, &galloc->graph, graph, &galloc->cache);
         }
-        return GALLOCR_BOUND;
+        return true;
     }
     galloc->cache.valid = false;
     if (ggml_fail_count() == failures_before) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: the graph could not be allocated",
                   galloc->setup.function);
     }
-    return GALLOCR_FAILED;
+    return false;
 }
 
-// Binds a graph to the plan that was reserved; with `replan` to a new one where that does not hold.
-static enum gallocr_result use_plan(struct ggml_gallocr *galloc, struct ggml_cgraph *graph,
-                                    bool replan) {
-    const struct sched_buffer_plan *reserved = &galloc->reserved;
-    if (sched_cache_matches(&galloc->cache, &galloc->setup, &galloc->graph, graph)) {
-        sched_graph_renew(&galloc->graph, galloc->cache.tensors);
-        return bind(galloc, graph);
-    }
-    const bool as_many =
-        reserved->valid && galloc->n_nodes == graph->n_nodes && galloc->n_leafs == graph->n_leafs;
-    if (!as_many && !replan) return GALLOCR_DOES_NOT_FIT;
-    const int *ids = galloc->setup.n_streams > 1 ? galloc->ids : NULL;
-    if (!find_ranges(galloc, graph, ids, ids ? ids + galloc->n_nodes : NULL, reserved))
-        return GALLOCR_FAILED;
-    if (!galloc->live.held && !replan) return GALLOCR_DOES_NOT_FIT;
-    if (!sched_plan_make(&galloc->setup, &galloc->live, reserved, &galloc->plan) ||
-        (!galloc->live.held && !provide(galloc))) {
-        return GALLOCR_FAILED;
-    }
-    return bind(galloc, graph);
-}
-
-enum gallocr_result gallocr_use_plan(ggml_gallocr_t galloc, struct ggml_cgraph *graph,
-                                     const char *function) {
-    galloc->setup.function = function;
-    return use_plan(galloc, graph, false);
+// Always false: with several buffers only the caller knows in which of them tensors of another
+// graph lie.
+static bool refuse_structure(const struct ggml_gallocr *galloc) {
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+              "%s: the graph is not the one that was reserved; call ggml_gallocr_reserve_n first",
+              galloc->setup.function);
+    return false;
 }
 
 // --- the public functions
@@ -253,8 +232,8 @@ void ggml_gallocr_reserve_n_size(ggml_gallocr_t galloc, struct ggml_cgraph *grap
     }
 }
 
-// With one buffer a graph of another structure is planned here; with several only the caller knows
-// the ids.
+// Binds a graph to the plan that was reserved; where that does not hold to a new one, if there is
+// only one buffer.
 bool ggml_gallocr_alloc_graph(ggml_gallocr_t galloc, struct ggml_cgraph *graph) {
     THREAD_GUARD(galloc, false);
     if (!enter(galloc, graph, __func__)) return false;
@@ -263,14 +242,21 @@ bool ggml_gallocr_alloc_graph(ggml_gallocr_t galloc, struct ggml_cgraph *graph) 
                   graph->error);
         return false;
     }
-    const enum gallocr_result result = use_plan(galloc, graph, galloc->setup.n_streams == 1);
-    if (result == GALLOCR_DOES_NOT_FIT) {
-        ggml_fail(
-            GGML_HOST_INVALID_ARGUMENT,
-            "%s: the graph is not the one that was reserved; call ggml_gallocr_reserve_n first",
-            __func__);
+    if (sched_cache_matches(&galloc->cache, &galloc->setup, &galloc->graph, graph)) {
+        sched_graph_renew(&galloc->graph, galloc->cache.tensors);
+        return bind(galloc, graph);
     }
-    return result == GALLOCR_BOUND;
+    const struct sched_buffer_plan *reserved = &galloc->reserved;
+    const bool one_buffer = galloc->setup.n_streams == 1;
+    const bool as_many =
+        reserved->valid && galloc->n_nodes == graph->n_nodes && galloc->n_leafs == graph->n_leafs;
+    if (!as_many && !one_buffer) return refuse_structure(galloc);
+    const int *ids = one_buffer ? NULL : galloc->ids;
+    if (!find_ranges(galloc, graph, ids, ids ? ids + galloc->n_nodes : NULL, reserved))
+        return false;
+    if (!galloc->live.held && !one_buffer) return refuse_structure(galloc);
+    return sched_plan_make(&galloc->setup, &galloc->live, reserved, &galloc->plan) &&
+           (galloc->live.held || provide(galloc)) && bind(galloc, graph);
 }
 
 size_t ggml_gallocr_get_buffer_size(ggml_gallocr_t galloc, int buffer_id) {

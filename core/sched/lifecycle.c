@@ -94,21 +94,6 @@ static bool add_events(const struct sched_setup *setup, struct sched_stream *str
     return true;
 }
 
-// Results lie in the pools, planned for each graph; pipeline copies in an allocator of their own.
-static bool make_memory(struct ggml_backend_sched *sched) {
-    struct sched_setup *setup = &sched->setup;
-    const size_t n = (size_t)setup->n_streams;
-    if (!sched_pools_make(setup)) return false;
-    if (setup->pipeline_depth == 1) return true;
-    ggml_backend_buffer_type_t *bufts = ggml_mem_calloc(n, sizeof(bufts[0]));
-    for (size_t b = 0; b < n && bufts; ++b) {
-        bufts[b] = setup->streams[b].buft;
-    }
-    if (bufts) sched->slots.galloc = ggml_gallocr_new_n(bufts, setup->n_streams);
-    ggml_mem_free(bufts);
-    return sched->slots.galloc != NULL;
-}
-
 // Everything that may fail about a new scheduler. What it made is freed by
 // ggml_backend_sched_free(), which takes a scheduler that is half made.
 static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
@@ -131,7 +116,7 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
     }
     // A hint only, which comes from the application: a huge one must not cost memory.
     const size_t hint = graph_size < (1u << 24) ? graph_size : (1u << 24);
-    return make_memory(sched) && sched_graph_begin(setup, hint, &sched->graph) &&
+    return sched_pools_make(setup) && sched_graph_begin(setup, hint, &sched->graph) &&
            sched_plan_begin(setup, &sched->plan);
 }
 
@@ -147,7 +132,6 @@ ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
     sched->setup.pipeline_depth = parallel ? SCHED_PIPELINE_COPIES : 1;
     sched->setup.op_offload = op_offload;
     sched->setup.own_tensors = sched->runs.pools;
-    sched->slots.n_planned = -1;
     sched_cache_begin(&sched->cache);
     if (prepare(sched, backends, bufts, graph_size)) return sched;
 fail:
@@ -207,9 +191,6 @@ void ggml_backend_sched_free(ggml_backend_sched_t sched) {
     free_results(sched);
     sched_pools_free(&sched->setup);
     free_streams(sched);
-    ggml_gallocr_free(sched->slots.galloc);
-    ggml_mem_free(sched->slots.leafs.leafs);
-    ggml_mem_free(sched->slots.streams);
     ggml_mem_free(sched);
 }
 
@@ -261,10 +242,7 @@ ggml_backend_buffer_type_t ggml_backend_sched_get_buffer_type(ggml_backend_sched
 size_t ggml_backend_sched_get_buffer_size(ggml_backend_sched_t sched, ggml_backend_t backend) {
     THREAD_GUARD(sched, 0);
     const int32_t b = sched_known_stream(sched, backend, __func__);
-    if (b < 0) return 0;
-    size_t size = sched_pools_size(&sched->setup, b);
-    if (sched->slots.galloc) size += ggml_gallocr_get_buffer_size(sched->slots.galloc, b);
-    return size;
+    return b >= 0 ? sched_pools_size(&sched->setup, b) : 0;
 }
 
 // Where the last graph placed the node; where it was pinned, if no graph is split or it is not

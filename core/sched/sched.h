@@ -9,23 +9,12 @@
 #ifndef GGML_SCHED_SCHED_H
 #define GGML_SCHED_SCHED_H
 
-#include "gallocr/gallocr.h"
 #include "ggml-alloc.h"
 #include "sched/pass/bind.h"
 #include "sched/pass/cache.h"
 #include "sched/run.h"
 
 enum sched_state { SCHED_RESET, SCHED_SPLIT, SCHED_ALLOCATED };
-
-// Pipeline copies, which are never released, in buffers of their own: new plans of results leave
-// them alone. To the graph allocator they are a graph of leafs.
-struct sched_slots {
-    ggml_gallocr_t galloc; // NULL without a pipeline
-    struct ggml_cgraph leafs;
-    int *streams;      // by leaf
-    int32_t n_planned; // leafs that the plan was made for; -1: there is none
-    int32_t leafs_capacity, streams_capacity;
-};
 
 struct ggml_backend_sched {
     struct sched_setup setup;
@@ -49,7 +38,6 @@ struct ggml_backend_sched {
 
     // Buffers.
     struct sched_buffer_plan buffer_plan; // of setup.pools
-    struct sched_slots slots;
     uint64_t placement_hash; // of the last graph that was allocated while realloc_callback was set
     int32_t placement_nodes; // of that graph
 

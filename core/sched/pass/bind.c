@@ -87,7 +87,7 @@ static bool bind_all(const struct binder *binder, const struct sched_copies *cop
     for (int32_t k = 0; k < n_numbers; ++k) {
         const int32_t entry = numbers[k];
         struct ggml_tensor *tensor =
-            entry < n_values ? values[entry].tensor : sched_copy_tensor(copies, entry - n_values);
+            entry < n_values ? values[entry].tensor : copies->tensors[entry - n_values];
         if (!bind_entry(binder, entry, tensor)) return false;
     }
     for (int32_t i = 0; i < n_values; ++i) {
@@ -96,7 +96,6 @@ static bool bind_all(const struct binder *binder, const struct sched_copies *cop
     return true;
 }
 
-// Pipeline copies are bound already: liveness leaves them out.
 bool sched_bind(const struct sched_setup *setup, const struct sched_graph *graph,
                 const struct sched_liveness *live, const struct sched_plan *plan,
                 const struct sched_partition *partition, const struct sched_copies *copies) {
@@ -117,8 +116,8 @@ void sched_unbind(const struct sched_graph *graph, const struct sched_partition 
         graph->values[i].tensor->buffer = NULL;
         graph->values[i].tensor->data = NULL;
     }
-    for (int32_t c = 0; c < partition->n_copies; ++c) {
-        sched_copy_tensor(copies, c)->buffer = NULL;
-        sched_copy_tensor(copies, c)->data = NULL;
+    for (int32_t c = 0; c < partition->n_copies * copies->depth; ++c) {
+        copies->tensors[c]->buffer = NULL;
+        copies->tensors[c]->data = NULL;
     }
 }

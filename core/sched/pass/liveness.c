@@ -28,10 +28,12 @@ static bool make_room(struct sched_liveness *out) {
                       sizeof(out->inplace_steps[0]));
 }
 
-// Nodes that read a copy use its memory, not that of the original. false when memory runs out.
+// Nodes that read a copy use its memory, not that of the original: any of a pipeline's, which live
+// for ever. false when memory runs out.
 static bool redirect_edges(const struct finder *finder) {
     const struct sched_partition *partition = finder->partition;
     const int32_t n_edges = finder->graph->n_edges;
+    const int32_t depth = finder->setup->pipeline_depth;
     struct sched_liveness *out = finder->out;
     if (partition->n_rewrites == 0) return true;
     if (!array_grow(&out->edges, &out->edges_capacity, n_edges, sizeof(out->edges[0])))
@@ -39,7 +41,7 @@ static bool redirect_edges(const struct finder *finder) {
     memcpy(out->edges, finder->graph->edges, (size_t)n_edges * sizeof(out->edges[0]));
     for (int32_t i = 0; i < partition->n_rewrites; ++i) {
         const struct sched_rewrite *rewrite = &partition->rewrites[i];
-        out->edges[rewrite->edge].entry = finder->graph->n_values + rewrite->copy;
+        out->edges[rewrite->edge].entry = finder->graph->n_values + rewrite->copy * depth;
     }
     return true;
 }
@@ -113,27 +115,37 @@ static inline bool reserve_value(const struct finder *finder, int32_t value, int
     return reserve(finder, value, owner->tensor, owner->bytes, backend, first);
 }
 
-// Copies live from the first step of the split that makes them; pipeline copies live for ever,
-// elsewhere.
+// The memory of one copy, or of all that a pipeline has of it.
+static bool reserve_copy(const struct finder *finder, int32_t number, int32_t first) {
+    const struct sched_copy *copy = &finder->partition->copies[number];
+    const struct ggml_tensor *original = finder->graph->values[copy->value].tensor;
+    const int32_t depth = finder->setup->pipeline_depth;
+    bool good = true;
+    for (int32_t slot = 0; slot < depth && good; ++slot) {
+        const int32_t entry = finder->graph->n_values + number * depth + slot;
+        good = reserve(finder, entry, original, ggml_nbytes(original), copy->backend, first);
+    }
+    return good;
+}
+
+// Copies live from the first step of the split that makes them, those of a pipeline always: other
+// runs use them meanwhile.
 static bool reserve_copies(const struct finder *finder) {
     const struct sched_partition *partition = finder->partition;
-    const struct sched_graph *graph = finder->graph;
-    for (int32_t i = graph->n_values; i < finder->out->n_entries; ++i) {
-        finder->out->ranges[i] = (struct live_range){.pool = -1, .root = i};
+    bool good = true;
+    if (finder->setup->pipeline_depth > 1) {
+        for (int32_t i = 0; i < partition->n_copies && good; ++i) {
+            good = reserve_copy(finder, i, -1);
+        }
+        return good;
     }
-    for (int32_t s = 0; s < partition->n_splits && finder->setup->pipeline_depth == 1; ++s) {
+    for (int32_t s = 0; s < partition->n_splits; ++s) {
         const struct sched_split *split = &partition->splits[s];
-        for (int32_t k = 0; k < split->n_inputs; ++k) {
-            const int32_t number = partition->inputs[split->first_input + k];
-            const struct sched_copy *copy = &partition->copies[number];
-            const struct ggml_tensor *original = graph->values[copy->value].tensor;
-            if (!reserve(finder, graph->n_values + number, original, ggml_nbytes(original),
-                         copy->backend, split->i_start)) {
-                return false;
-            }
+        for (int32_t k = 0; k < split->n_inputs && good; ++k) {
+            good = reserve_copy(finder, partition->inputs[split->first_input + k], split->i_start);
         }
     }
-    return true;
+    return good;
 }
 
 // Early entries (leafs, tensors that are only mentioned, some nodes), copies and nodes are listed
@@ -194,7 +206,7 @@ static void find_uses(const struct finder *finder, const struct sched_edge *edge
 }
 
 // Originals are kept until they have been copied: through the first step of the split. Outputs,
-// nodes that no other uses, and leafs without a use are never released.
+// nodes that no other uses, leafs without a use and a pipeline's copies are never released.
 static void keep(const struct finder *finder) {
     const struct sched_partition *partition = finder->partition;
     const struct sched_graph *graph = finder->graph;
@@ -213,6 +225,10 @@ static void keep(const struct finder *finder) {
     for (int32_t k = 0; k < finder->out->n_early; ++k) {
         struct live_range *range = &ranges[finder->out->numbers[k]];
         if (range->last < 0) range->last = LIVE_FOREVER;
+    }
+    for (int32_t i = graph->n_values;
+         i < finder->out->n_entries && finder->setup->pipeline_depth > 1; ++i) {
+        set_last(&ranges[i], LIVE_FOREVER, -1);
     }
 }
 
@@ -292,7 +308,7 @@ bool sched_find_liveness(const struct sched_setup *setup, const struct sched_gra
                          const struct sched_subgraphs *subgraphs,
                          const struct sched_buffer_plan *known, struct sched_liveness *out) {
     const struct finder finder = {setup, graph, placement, partition, subgraphs, out};
-    out->n_entries = graph->n_values + partition->n_copies;
+    out->n_entries = graph->n_values + partition->n_copies * setup->pipeline_depth;
     out->n_numbers = 0;
     const bool moved = !graph->in_order || subgraphs->order;
     const bool any_early = graph->any_early || moved; // among the nodes

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The pass before memory is planned: live ranges, and which nodes reuse the memory of a source (in
-// place). An entry is what may have memory: the values and, behind them, the copies. Step k
-// computes the k-th node, and a live range is [first step, last step].
+// place). An entry is what may have memory: the values and, behind them, the tensors of copies.
+// Step k computes the k-th node, and a live range is [first step, last step].
 #ifndef GGML_SCHED_LIVENESS_H
 #define GGML_SCHED_LIVENESS_H
 
