@@ -20,18 +20,12 @@ static bool is_readable(const struct cutter *cutter, int32_t value, int32_t back
     return sched_readable(cutter->setup, cutter->graph, cutter->placement, value, backend);
 }
 
-// The value's copy for a stream, or -1. It is moved to the front: neighbours ask for the same.
-static int32_t find_copy(struct sched_partition *out, int32_t value, int32_t backend) {
-    int32_t previous = -1;
+// The value's copy for a stream, or -1. The newest is first: neighbours ask for the same.
+static int32_t find_copy(const struct sched_partition *out, int32_t value, int32_t backend) {
     int32_t copy = out->first_copy[value];
     while (copy >= 0 && out->copies[copy].backend != backend) {
-        previous = copy;
         copy = out->copies[copy].next;
     }
-    if (copy < 0 || previous < 0) return copy;
-    out->copies[previous].next = out->copies[copy].next;
-    out->copies[copy].next = out->first_copy[value];
-    out->first_copy[value] = copy;
     return copy;
 }
 

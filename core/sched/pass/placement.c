@@ -62,20 +62,13 @@ static bool is_readable(const struct placer *placer, int32_t value, int32_t back
     return sched_readable(placer->setup, placer->graph, placer->out, value, backend);
 }
 
-// The first stream behind `stream` that can use this memory and computes the node, or -1.
-static int32_t next_reader(const struct placer *placer, int32_t memory, int32_t node,
-                           int32_t stream) {
-    for (int32_t b = stream + 1; b < placer->setup->n_streams; ++b) {
+// The first stream that can use this memory and computes the node, or -1.
+static inline int32_t first_reader(const struct placer *placer, int32_t memory, int32_t node) {
+    int32_t b = placer->graph->memories[memory].first_reader;
+    for (; b >= 0 && b < placer->setup->n_streams; ++b) {
         if (sched_reads(placer->graph, memory, b) && supports(placer, node, b)) return b;
     }
     return -1;
-}
-
-// The first stream of all that does, or -1. Nearly always it is the first that can use the memory.
-static inline int32_t first_reader(const struct placer *placer, int32_t memory, int32_t node) {
-    const int32_t first = placer->graph->memories[memory].first_reader;
-    if (first < 0 || node >= placer->graph->n_nodes || supports(placer, node, first)) return first;
-    return next_reader(placer, memory, node, first);
 }
 
 // --- 0: nothing is placed
@@ -188,27 +181,20 @@ static inline bool is_tied(const struct sched_value *values, int32_t node) {
     return (value->traits & (SCHED_INPUT | SCHED_HAS_WEIGHT)) || values[value->root].memory >= 0;
 }
 
-// The nodes that compute and have no stream yet; all lie in [first, last].
-struct unplaced {
-    int32_t count;
-    int32_t first, last;
-};
-
-// Leafs first, as nodes are placed by them; *out_left are the nodes that are left. O(nodes +
-// edges).
-static bool place_all_fixed(const struct placer *placer, struct unplaced *out_left) {
+// Leafs first, as nodes are placed by them; *out_left is the number of nodes that compute and are
+// left. O(nodes + edges).
+static bool place_all_fixed(const struct placer *placer, int32_t *out_left) {
     const struct sched_value *values = placer->graph->values;
     const struct sched_placed *placed = placer->out->placed;
     const int32_t n_nodes = placer->graph->n_nodes, n_values = placer->graph->n_values;
+    *out_left = 0;
     for (int32_t i = n_nodes; i < n_values; ++i) {
         if (placed[i].backend < 0 && !place_fixed(placer, i, -1)) return false;
     }
     for (int32_t i = 0; i < n_nodes; ++i) {
         if (placed[i].backend >= 0) continue;
         if (is_tied(values, i) && !place_fixed(placer, i, first_weight(placer, i))) return false;
-        if (placed[i].backend >= 0 || (values[i].traits & SCHED_VIEW_OP)) continue;
-        if (out_left->count++ == 0) out_left->first = i;
-        out_left->last = i;
+        *out_left += placed[i].backend < 0 && !(values[i].traits & SCHED_VIEW_OP);
     }
     return true;
 }
@@ -218,35 +204,21 @@ static bool place_all_fixed(const struct placer *placer, struct unplaced *out_le
 // Hands streams on to unplaced nodes from the last placed one before them (step 1) or after them
 // (step -1), and keeps count of those that are left. Unless spread_last, the last stream does not
 // spread.
-static void expand(const struct placer *placer, struct unplaced *unplaced, int32_t step,
-                   bool spread_last) {
+static void expand(const struct placer *placer, int32_t step, bool spread_last, int32_t *io_left) {
     const struct sched_value *values = placer->graph->values;
     const struct sched_placed *placed = placer->out->placed;
     const int32_t last = placer->setup->n_streams - 1, n_nodes = placer->graph->n_nodes;
-    const int32_t begin = step > 0 ? unplaced->first : unplaced->last;
-    struct unplaced left = {.first = n_nodes, .last = -1};
     int32_t current = -1;
-    if (unplaced->count == 0) return;
-    int32_t i = begin - step; // back to the placed node that stands before them
-    while (i >= 0 && i < n_nodes && (values[i].traits & SCHED_VIEW_OP)) {
-        i -= step;
-    }
-    if (i < 0 || i >= n_nodes) i = begin;
-    for (; i >= 0 && i < n_nodes && unplaced->count > 0; i += step) {
+    for (int32_t i = step > 0 ? 0 : n_nodes - 1; i >= 0 && i<n_nodes && * io_left> 0; i += step) {
         if (values[i].traits & SCHED_VIEW_OP) continue;
         const int32_t backend = placed[i].backend;
         if (backend >= 0) {
             current = backend == last && !spread_last ? -1 : backend;
         } else if (current >= 0 && supports(placer, i, current)) {
             sched_assign(placer->out, i, current, SCHED_REASON_NEIGHBOUR);
-            unplaced->count--;
-        } else {
-            if (i < left.first) left.first = i;
-            if (i > left.last) left.last = i;
+            --*io_left;
         }
     }
-    unplaced->first = left.first;
-    unplaced->last = left.last;
 }
 
 // --- 3: the rest, and better places
@@ -410,13 +382,13 @@ bool sched_place(const struct sched_setup *setup, const struct sched_graph *grap
         sched_assign(out, i, -1, SCHED_REASON_NONE);
     }
     apply_pins(&placer);
-    struct unplaced unplaced = {0};
-    if (!place_all_fixed(&placer, &unplaced)) return false;
-    expand(&placer, &unplaced, 1, false);
-    expand(&placer, &unplaced, -1, false);
-    expand(&placer, &unplaced, 1, true);
-    expand(&placer, &unplaced, -1, true);
-    if (unplaced.count > 0 || setup->n_pools < setup->n_streams) place_or_upgrade(&placer);
+    int32_t n_left;
+    if (!place_all_fixed(&placer, &n_left)) return false;
+    expand(&placer, 1, false, &n_left);
+    expand(&placer, -1, false, &n_left);
+    expand(&placer, 1, true, &n_left);
+    expand(&placer, -1, true, &n_left);
+    if (n_left > 0 || setup->n_pools < setup->n_streams) place_or_upgrade(&placer);
     return place_leftovers(&placer);
 }
 
