@@ -48,28 +48,11 @@ size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n);
 // First fit in execution order. false when memory runs out.
 bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          struct memory_chunks *out_chunks);
-// One block after the other, those of the highest peaks first; the largest first if not all that
-// lives at once fits into a chunk. false when memory runs out.
-enum { MEMORY_GREEDY_BLOCKS = 4096 }; // more take too long
-struct memory_timeline;
+// Greedy, the longest-lived or the largest block first. false when memory runs out, or when it
+// gives up (*out_gave_up) because that would take more than O(n) overlaps; there are no chunks
+// then.
 bool memory_plan_greedy(struct memory_block *blocks, int32_t n, size_t chunk_limit,
-                        const struct memory_timeline *timeline, struct memory_chunks *out_chunks);
-
-// Blocks that are placed, as greedy planning looks at them: the numbers of those with bytes, by
-// chunk, then from the bottom up.
-struct memory_placed {
-    struct memory_block *blocks;
-    int32_t *numbers;
-    int32_t n;
-};
-// Lowest range of a chunk, not below `base`, that holds the block between the placed ones that live
-// when it does, or the room above these. The chunk's are from *io_at on, which moves behind them.
-// O(blocks there).
-size_t memory_placed_find(const struct memory_placed *placed, const struct memory_block *block,
-                          int32_t chunk, size_t base, int32_t *io_at);
-// Enters a block; there must be room for its number.
-void memory_placed_add(struct memory_placed *placed, int32_t number);
-
+                        bool largest_first, struct memory_chunks *out_chunks, bool *out_gave_up);
 // Opens a chunk that can grow to max(size, chunk_limit) bytes; false when memory runs out.
 bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_limit);
 // Puts the block at a place.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Planning by windows. A graph of repeated layers has a peak in each layer and little alive between
 // layers: the timeline is cut there, and each window is planned around its own peak, as if it were
-// alone. Blocks that live across a cut lie below those of the windows, or, if they live at no peak,
-// are placed greedily when all others are: so is a sampler's next picture. One scan over the events
-// per step: O(events) and the planning around the peaks; what is late is limited to O(n)
-// comparisons.
+// alone. Blocks that live across a cut lie below those of the windows, or come last, where these
+// leave room, if they live at no peak: so does a sampler's next picture. Each step is one scan over
+// the events, so that a try is O(events) and the planning around the peaks; what comes last is
+// limited to O(n) comparisons.
 #include "alloc/memory_timeline.h"
 #include "base/mem.h"
 
@@ -20,8 +20,8 @@ struct windows {
     size_t good_enough;
     int32_t *ends;      // by window: the event behind its last
     int32_t *window_of; // by block
-    int32_t *events;    // of one window, while that is planned
-    int32_t n_windows, n_late;
+    int32_t *events;    // of one window, while that is planned; then late blocks that are placed
+    int32_t n_windows, n_late, n_placed;
 };
 
 // Cuts where the least lives between times at which more than `little` does.
@@ -48,8 +48,8 @@ static void find_cuts(struct windows *windows, size_t little) {
 // at which blocks begin meanwhile. LATE are those that never live when more than `much` does.
 static void assign_blocks(struct windows *windows, size_t much) {
     const struct memory_timeline *timeline = windows->timeline;
-    int32_t window = 0;
     windows->n_late = 0;
+    int32_t window = 0;
     size_t much_at = 0; // the last event behind which much lives
     for (int32_t i = 0; i < timeline->n_events; ++i) {
         const int32_t event = timeline->events[i];
@@ -58,7 +58,6 @@ static void assign_blocks(struct windows *windows, size_t much) {
         if (event >= 0) {
             windows->window_of[event] = window;
             windows->blocks[event].offset = (size_t)i;
-            windows->blocks[event].chunk = 0;
         } else if (windows->window_of[~event] != window) {
             const bool late = much_at < windows->blocks[~event].offset;
             windows->window_of[~event] = late ? LATE : ACROSS;
@@ -87,80 +86,99 @@ static size_t plan_window(const struct windows *windows, int32_t window, int32_t
     return base + needed;
 }
 
-static bool live_at_once(const struct memory_block *a, const struct memory_block *b) {
-    return a->first <= b->last && b->first <= a->last;
+// Moves the block behind the other one if both live at once and share bytes; returns whether it
+// did.
+static bool move_behind(struct memory_block *block, const struct memory_block *other) {
+    if (block->first > other->last || other->first > block->last ||
+        block->offset >= other->offset + other->size ||
+        other->offset >= block->offset + block->size) {
+        return false;
+    }
+    block->offset = other->offset + other->size;
+    return true;
 }
 
-// Places the late blocks above `base`, in the order in which they begin, among the blocks of
-// windows and the late ones that live when they do. Returns the end of the highest; SIZE_MAX: it
-// takes too long.
-static size_t place_late(const struct windows *windows, int32_t n, size_t base) {
-    struct memory_block *blocks = windows->blocks;
+// Moves a late block up from `base` past everything that it collides with: blocks of the windows
+// that it lives in, which have events in [begin, end), and late blocks that were placed before it.
+// Returns its end.
+static size_t place_late(const struct windows *windows, struct memory_block *block, int32_t begin,
+                         int32_t end, size_t base, int64_t *io_budget) {
+    bool moved = true;
+    block->offset = base;
+    while (moved && *io_budget > 0) {
+        moved = false;
+        *io_budget -= end - begin + windows->n_placed;
+        for (int32_t i = begin; i < end; ++i) {
+            const int32_t event = windows->timeline->events[i];
+            const int32_t met = event < 0 ? ~event : event;
+            if (windows->window_of[met] >= 0) moved |= move_behind(block, &windows->blocks[met]);
+        }
+        for (int32_t i = 0; i < windows->n_placed; ++i) {
+            moved |= move_behind(block, &windows->blocks[windows->events[i]]);
+        }
+    }
+    return block->offset + block->size;
+}
+
+// Places the late blocks when all others are, in the order in which they begin. Returns the end of
+// the highest; SIZE_MAX: it takes too long.
+static size_t place_all_late(struct windows *windows, int32_t n, size_t base) {
     const int32_t *events = windows->timeline->events;
-    int32_t *late = windows->events + windows->timeline->n_events / 2; // that are placed
-    int32_t n_placed = 0, window = 0;
     int64_t budget = 65536 + 64 * (int64_t)n;
+    int32_t window = 0;
     size_t needed = 0;
-    for (int32_t i = 0; n_placed < windows->n_late && budget > 0; ++i) {
-        struct memory_placed placed = {.blocks = blocks, .numbers = windows->events};
+    windows->n_placed = 0;
+    for (int32_t i = 0; i < windows->timeline->n_events && budget > 0; ++i) {
         const int32_t event = events[i];
         if (i == windows->ends[window]) ++window;
         if (event < 0 || windows->window_of[event] != LATE) continue;
-        struct memory_block *block = &blocks[event];
-        int32_t at = window > 0 ? windows->ends[window - 1] : 0;
-        for (; events[at] != ~event; ++at, --budget) {
-            const int32_t other = events[at];
-            if (other < 0 || windows->window_of[other] < 0) continue;
-            if (live_at_once(&blocks[other], block)) memory_placed_add(&placed, other);
+        int32_t at = i, last = window; // where it ends
+        while (events[at] != ~event) {
+            if (++at == windows->ends[last]) ++last;
         }
-        for (int32_t k = 0; k < n_placed; ++k, --budget) {
-            if (live_at_once(&blocks[late[k]], block)) memory_placed_add(&placed, late[k]);
-        }
-        budget -= (int64_t)placed.n * placed.n / 4; // comparisons of sorting
-        block->offset = memory_placed_find(&placed, block, 0, base, &(int32_t){0});
-        late[n_placed++] = event;
-        if (block->offset + block->size > needed) needed = block->offset + block->size;
+        budget -= at - i;
+        const int32_t begin = window > 0 ? windows->ends[window - 1] : 0;
+        const size_t end =
+            place_late(windows, &windows->blocks[event], begin, windows->ends[last], base, &budget);
+        windows->events[windows->n_placed++] = event;
+        if (end > needed) needed = end;
     }
     return budget > 0 ? needed : SIZE_MAX;
 }
 
-// Cuts where at most `little` lives; plans first what lives across, then each window above that.
-// SIZE_MAX: there is nothing to cut, or it needs too much.
+// Cuts where at most `little` lives. SIZE_MAX: there is nothing to cut, or it needs too much.
 static size_t plan_all(struct windows *windows, int32_t n, size_t little) {
     find_cuts(windows, little);
     if (windows->n_windows == 1) return SIZE_MAX;
     assign_blocks(windows, windows->timeline->most / 4 * 3);
     const size_t base = plan_window(windows, ACROSS, 0, windows->timeline->n_events, 0);
-    size_t needed = base;
     int32_t begin = 0;
+    size_t needed = base;
     for (int32_t i = 0; i < windows->n_windows && needed != SIZE_MAX; ++i) {
         const size_t end = plan_window(windows, i, begin, windows->ends[i], base);
         if (end > needed) needed = end;
         begin = windows->ends[i];
     }
-    const size_t late =
-        needed != SIZE_MAX && windows->n_late > 0 ? place_late(windows, n, base) : 0;
+    if (needed == SIZE_MAX) return SIZE_MAX;
+    const size_t late = windows->n_late > 0 ? place_all_late(windows, n, base) : 0;
     if (late > windows->good_enough) return SIZE_MAX;
     return late > needed ? late : needed;
 }
 
-// Tries cuts where a 16th of the peak lives, then a quarter: the less lives across, the less is
-// lost below the windows.
+// Tries cuts where a 16th of the peak lives, then a quarter: the less lives across, the
+// less is lost below the windows.
 size_t memory_plan_windowed(struct memory_block *blocks, int32_t n,
                             const struct memory_timeline *timeline, size_t good_enough) {
+    enum { LARGEST_SHARE = 4, SMALLEST_SHARE = 16 };
     const size_t n_events = (size_t)timeline->n_events, room = n_events + 1;
     int32_t *numbers = ggml_mem_alloc((2 * room + (size_t)n) * sizeof(numbers[0]));
+    struct windows windows = {.blocks = blocks, .timeline = timeline, .good_enough = good_enough};
     size_t needed = SIZE_MAX;
     if (!numbers) return SIZE_MAX;
-    struct windows windows = {
-        .blocks = blocks,
-        .timeline = timeline,
-        .good_enough = good_enough,
-        .ends = numbers,
-        .events = numbers + room,
-        .window_of = numbers + 2 * room,
-    };
-    for (size_t share = 16; share >= 4 && needed == SIZE_MAX; share /= 4) {
+    windows.ends = numbers;
+    windows.events = numbers + room;
+    windows.window_of = numbers + 2 * room;
+    for (size_t share = SMALLEST_SHARE; share >= LARGEST_SHARE && needed == SIZE_MAX; share /= 4) {
         needed = plan_all(&windows, n, timeline->most / share);
     }
     ggml_mem_free(numbers);

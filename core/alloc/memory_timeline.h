@@ -33,9 +33,8 @@ size_t memory_plan_around_peak(struct memory_block *blocks, const struct memory_
                                size_t good_enough);
 
 // Cuts the time where little lives and plans the windows, each on its own, above what lives across
-// the cuts and at a peak; then what lives across at no peak. Returns the bytes that are needed,
-// SIZE_MAX when that is more than good_enough, at most SIZE_MAX / 2, or memory ran out; then
-// offsets mean nothing. [any-thread]
+// the cuts. Returns the bytes that are needed, SIZE_MAX when that is more than good_enough, at
+// most SIZE_MAX / 2, or memory ran out; then offsets mean nothing. [any-thread]
 size_t memory_plan_windowed(struct memory_block *blocks, int32_t n,
                             const struct memory_timeline *timeline, size_t good_enough);
 
