@@ -67,7 +67,7 @@ struct transfer {
 // copies through a staging buffer of its own, before or after the call returns.
 static CUresult queue_piece(const struct transfer *t, size_t i, CUstream stream) {
     const struct cu_api *api = cuda_api();
-    char *host = (char *)t->host + i * t->stride_host;
+    char *host = t->host ? (char *)t->host + i * t->stride_host : NULL; // FILL and COPY have none
     const size_t at = i * t->stride_device;
     switch (t->kind) {
     case SET: return api->cuMemcpyHtoDAsync(t->to + at, host, t->size, stream);
