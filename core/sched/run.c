@@ -193,6 +193,7 @@ static enum ggml_status failed(const struct runner *runner, int32_t number,
 static bool copy_inputs(struct runner *runner, int32_t number) {
     const struct sched_work *work = runner->work;
     const struct sched_split *split = &work->partition->splits[number];
+    if (split->n_inputs == 0) return true; // then there may be no list
     const int32_t *inputs = work->partition->inputs + split->first_input;
     const bool weights_last = work->callbacks->copy != NULL;
     for (int32_t i = 0; i < split->n_inputs; ++i) {
