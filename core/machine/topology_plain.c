@@ -105,14 +105,6 @@ static long read_cpu_number(const char *root, unsigned cpu, const char *name) {
 
 // --- derived facts
 
-// Relative speed of a CPU; only the order counts. Intel's hybrid processors list their performance
-// cores, Arm gives each CPU a capacity; elsewhere all are equal.
-static long speed_of(const char *root, unsigned cpu, const struct cpu_set *fast_kind,
-                     bool has_kinds) {
-    if (has_kinds) return has(fast_kind, cpu);
-    return read_cpu_number(root, cpu, "cpu_capacity");
-}
-
 // Sizes of the data or unified caches that one CPU uses, in bytes; instruction caches are left
 // out.
 static void measure_caches(const char *root, unsigned cpu, struct ggml_host_topology *facts) {
@@ -158,34 +150,57 @@ static unsigned core_of(const char *root, unsigned cpu, const struct cpu_set *am
     return cpu;
 }
 
-// Kinds of cores within a set of CPUs.
+// Kinds of cores within a set of CPUs, and what tells them apart: Intel's hybrid processors list
+// their performance cores, Arm gives each CPU a capacity, of others only the highest frequencies
+// are known.
 struct kinds {
     struct cpu_set fast_kind;
-    bool has_kinds;
-    long fastest;            // speed of the fastest kind
+    enum { LIST, CAPACITY, FREQUENCY } source;
+    long fastest;            // speed of the fastest kind, in the source's unit
     unsigned representative; // first CPU of it
 };
 
-// Finds the fastest kind of cores, by the kernel's list of performance cores or by the CPUs'
-// speeds, and one CPU of it whose caches are reported.
-static void find_kinds(const char *root, const struct cpu_set *among, struct kinds *out_kinds) {
-    char path[512];
-    snprintf(path, sizeof(path), "%s/sys/devices/cpu_core/cpus", root);
-    out_kinds->has_kinds =
-        read_list(path, &out_kinds->fast_kind) && intersects(&out_kinds->fast_kind, among);
-    out_kinds->fastest = -1;
-    out_kinds->representative = MAX_CPUS;
-    for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu) {
-        if (!has(among, cpu)) continue;
-        const long speed = speed_of(root, cpu, &out_kinds->fast_kind, out_kinds->has_kinds);
-        if (out_kinds->representative == MAX_CPUS || speed > out_kinds->fastest)
-            out_kinds->representative = cpu;
-        if (speed > out_kinds->fastest) out_kinds->fastest = speed;
+// Relative speed of a CPU; -1 if it isn't known.
+static long speed_of(const char *root, unsigned cpu, const struct kinds *kinds) {
+    switch (kinds->source) {
+    case LIST: return has(&kinds->fast_kind, cpu);
+    case CAPACITY: return read_cpu_number(root, cpu, "cpu_capacity");
+    default: return read_cpu_number(root, cpu, "cpufreq/cpuinfo_max_freq"); // kHz
     }
 }
 
+// Cores of one kind may be allowed a boost of some percent more than others of theirs; cores of a
+// slower kind differ by more than a tenth.
 static bool is_fastest(const char *root, unsigned cpu, const struct kinds *kinds) {
-    return speed_of(root, cpu, &kinds->fast_kind, kinds->has_kinds) >= kinds->fastest;
+    const long margin = kinds->source == FREQUENCY ? kinds->fastest / 10 : 0;
+    return speed_of(root, cpu, kinds) >= kinds->fastest - margin;
+}
+
+static bool have_capacity(const char *root, const struct cpu_set *among) {
+    for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu)
+        if (has(among, cpu)) return read_cpu_number(root, cpu, "cpu_capacity") >= 0;
+    return false;
+}
+
+// Finds the fastest kind of cores, and one CPU of it whose caches are reported.
+static void find_kinds(const char *root, const struct cpu_set *among, struct kinds *out_kinds) {
+    char path[512];
+    snprintf(path, sizeof(path), "%s/sys/devices/cpu_core/cpus", root);
+    if (read_list(path, &out_kinds->fast_kind) && intersects(&out_kinds->fast_kind, among))
+        out_kinds->source = LIST;
+    else
+        out_kinds->source = have_capacity(root, among) ? CAPACITY : FREQUENCY;
+    out_kinds->fastest = -1;
+    for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu) {
+        if (!has(among, cpu)) continue;
+        const long speed = speed_of(root, cpu, out_kinds);
+        if (speed > out_kinds->fastest) out_kinds->fastest = speed;
+    }
+    out_kinds->representative = 0;
+    while (out_kinds->representative < MAX_CPUS - 1 &&
+           !(has(among, out_kinds->representative) &&
+             is_fastest(root, out_kinds->representative, out_kinds)))
+        ++out_kinds->representative;
 }
 
 // Performance cores of the whole machine, whether or not they may be used.

@@ -93,3 +93,9 @@ void system_files_write(const char *root, hwloc_topology_t topology, hwloc_const
     if (fast) write_list(root, "sys/devices/cpu_core/cpus", fast);
     hwloc_bitmap_free(nodes);
 }
+
+void system_files_write_frequency(const char *root, unsigned cpu, unsigned mhz) {
+    char name[96];
+    snprintf(name, sizeof(name), "sys/devices/system/cpu/cpu%u/cpufreq/cpuinfo_max_freq", cpu);
+    write_number(root, name, mhz * 1000);
+}

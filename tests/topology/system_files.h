@@ -9,4 +9,7 @@
 // performance cores, NULL where all are alike. Fails the test if it can't.
 void system_files_write(const char *root, hwloc_topology_t topology, hwloc_const_bitmap_t fast);
 
+// Gives a CPU of such a machine a highest frequency.
+void system_files_write_frequency(const char *root, unsigned cpu, unsigned mhz);
+
 #endif

@@ -311,6 +311,37 @@ static void test_performance_cores_come_first_without_hwloc_too(void **state) {
     const struct topology_plain_source nothing = {root, none, 0};
     assert_int_equal(topology_plain_discover(&nothing, &facts), GGML_HOST_UNSUPPORTED);
 }
+
+// AMD's hybrid processors list no kinds: frequencies tell them, but not those of cores that may be
+// boosted a little more than others.
+static void test_kinds_by_frequency(void **state) {
+    (void)state;
+    static const struct {
+        unsigned mhz[4];
+        uint32_t n_performance_cores;
+        int first; // CPU of the first worker of four
+    } rows[] = {{{3300, 3300, 5100, 5000}, 2, 2},
+                {{5000, 5200, 5000, 5100}, 4, 0},
+                {{3300, 5100, 3300, 3300}, 1, 1},
+                {{0, 0, 0, 0}, 4, 0}};
+    struct machine machine = {.synthetic = "pack:1 core:4 pu:1",
+                              .removed = "",
+                              .slow = "",
+                              .allowed = "",
+                              .affinity = ""};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        struct ggml_host_topology facts;
+        uint64_t set[TOPOLOGY_PLAIN_WORDS];
+        char root[sizeof(temp_folder) + 24];
+        snprintf(root, sizeof(root), "%s/frequency%zu", temp_folder, i);
+        for (unsigned cpu = 0; cpu < 4; ++cpu)
+            if (rows[i].mhz[cpu] > 0) system_files_write_frequency(root, cpu, rows[i].mhz[cpu]);
+        discover_plain(&machine, root, &facts);
+        assert_int_equal(facts.n_performance_cores, rows[i].n_performance_cores);
+        topology_plain_worker(0, 4, set);
+        assert_int_equal(set[0], UINT64_C(1) << rows[i].first);
+    }
+}
 #endif
 
 // --- this machine
@@ -461,6 +492,7 @@ int main(void) {
 #ifdef __linux__
         cmocka_unit_test(test_the_same_machines_from_the_system_s_own_files),
         cmocka_unit_test(test_performance_cores_come_first_without_hwloc_too),
+        cmocka_unit_test(test_kinds_by_frequency),
 #endif
         cmocka_unit_test(test_workers_prefer_performance_cores),
         cmocka_unit_test(test_few_workers_are_spread_over_packages),
