@@ -13,18 +13,8 @@
 
 #include <cmocka.h>
 
+#include "base/sanitizer.h"
 #include "base/threadpool.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ASAN 1
-#endif
-#endif
-#if !defined(HAS_ASAN)
-#define HAS_ASAN 0
-#endif
 
 enum { N_THREADS = 3, N_FORKS = 400, DEADLINE_SECONDS = 10 };
 
@@ -46,7 +36,7 @@ static void test_child_takes_a_pool(void **state) {
     int n_good = 0;
     (void)state;
     // Its allocator keeps the lock of a thread that the child does not have, and waits for ever.
-    if (HAS_ASAN) {
+    if (GGML_ADDRESS_SANITIZER) {
         print_message("# not with the address sanitizer\n");
         return;
     }

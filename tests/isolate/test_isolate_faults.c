@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sanitizer.h"
 #include "base/status.h"
 #include "ggml-alloc.h"
 #include "ggml-host.h"
@@ -275,7 +276,7 @@ static void test_the_process_may_be_killed_anywhere(void **state) {
 
 // Each process of a plugin takes a digest of it, which is slow under the thread sanitizer: fewer.
 static void process_may_lie(ggml_backend_dev_t device) {
-#ifdef __SANITIZE_THREAD__
+#if GGML_THREAD_SANITIZER
     const long n_seeds = device == cpu() ? 72 : 24;
 #else
     const long n_seeds = 72;

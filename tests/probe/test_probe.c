@@ -23,17 +23,10 @@
 
 #include <cmocka.h>
 
+#include "base/sanitizer.h"
 #include "base/status.h"
 #include "plugin/probe/probe_process.h"
 #include "support/plugin_dir.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 enum { DEADLINE_MS = 2500, JOBS = 8 };
 
@@ -120,7 +113,7 @@ static const struct {
     {"ggml-close_all.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_MAP, "could not answer"},
 #ifndef EMULATED // by a tracer, which wakes what stopped and knows no limit of memory
     {"ggml-stop.so", GGML_HOST_TIMED_OUT, GGML_PLUGIN_STAGE_MAP, "2.5 s"},
-#ifndef SANITIZED
+#if !GGML_SANITIZED
     {"ggml-memory.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_MAP, "signal"},
 #endif
 #endif

@@ -25,16 +25,9 @@
 
 #include <cmocka.h>
 
+#include "base/sanitizer.h"
 #include "plugin/probe/probe_sandbox.h"
 #include "support/plugin_dir.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 enum { TEXT_SIZE = 512, PLAIN_USER = 54321, LANDLOCK_CREATE_RULESET = 444, OLD_KERNEL = 1 << 30 };
 
@@ -193,7 +186,7 @@ static void check_confined(const struct outcome *outcome) {
     if (!strstr(outcome->missing, "seccomp")) {
         assert_false(did(outcome, "inet") || did(outcome, "inet6"));
         if (!is_traced()) assert_false(did(outcome, "chmod"));
-#ifndef SANITIZED
+#if !GGML_SANITIZED
         assert_false(did(outcome, "child"));
 #endif
     }
@@ -210,7 +203,7 @@ static void check_free(const struct outcome *outcome) {
                                         "truncate", "chmod", "memfd", "signal"};
     for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); ++i)
         assert_true(did(outcome, deeds[i]));
-#if !defined(EMULATED) && !defined(SANITIZED)
+#if !defined(EMULATED) && !GGML_SANITIZED
     if (!is_traced()) assert_true(did(outcome, "child"));
 #endif
     assert_true(outcome->written);
@@ -298,7 +291,7 @@ static const struct call {
     const char *name;
     long number;
 } forbidden[] = {
-#ifndef SANITIZED
+#if !GGML_SANITIZED
     CALL(ptrace),
 #endif
     CALL(process_vm_readv),

@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 
+#include "../../core/base/sanitizer.h"
 #include "emulator_state.h"
 #include "gpu_matrix.h"
 #include "gpu_warpgroup.h"
@@ -30,7 +31,7 @@ void __tsan_release(void *address);
 #else
 #define TSAN(code)
 #endif
-#if defined(__SANITIZE_ADDRESS__)
+#if GGML_ADDRESS_SANITIZER
 extern "C" {
 void __sanitizer_start_switch_fiber(void **fake, const void *bottom, size_t size);
 void __sanitizer_finish_switch_fiber(void *fake, const void **bottom, size_t *size);

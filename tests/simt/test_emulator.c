@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/base/sanitizer.h"
 #include "simt.h"
 #include "test_kernels.h"
 
@@ -64,7 +65,7 @@ static void test_defects(void **state) {
         {"sum_rows_misaligned", "no multiple"},
     };
     (void)state;
-#if defined(__SANITIZE_THREAD__)
+#if GGML_THREAD_SANITIZER
     print_message("# not with libtsan, which checks memory then\n");
     return;
 #endif

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../core/base/sanitizer.h"
 #include "primitives.h"
 #include "simt.h"
 
@@ -136,7 +137,7 @@ static void check_defect(long long defect, const char *expected) {
 static void test_waits_are_missed(void **state) {
     (void)state;
     check_defect(NO_ARRIVAL, "deadlock");
-#if defined(__SANITIZE_THREAD__)
+#if GGML_THREAD_SANITIZER
     print_message("# races are left to libtsan\n");
 #else
     check_defect(NO_FULL, "race");

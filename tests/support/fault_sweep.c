@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/mem.h"
+#include "base/sanitizer.h"
 #include "support/plugin_dir.h"
 
 static atomic_long n_left = -1;
@@ -60,7 +61,7 @@ size_t fault_count_system(void) {
 
 struct resources resources_in_use(void) {
     struct resources in_use = {.n_files = count_open_files()};
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !GGML_SANITIZED
     in_use.n_bytes = mallinfo2().uordblks;
 #endif
     return in_use;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sanitizer.h"
 #include "base/status.h"
 #include "ggml-host.h"
 #include "machine/topology.h"
@@ -412,8 +413,7 @@ static void test_bound_thread_runs_where_it_was_put(void **state) {
 #endif
 
 // F24 of a security review: hwloc crashes where its allocations fail. Here nothing does.
-#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&       \
-    !defined(EMULATED)
+#if defined(__linux__) && !GGML_SANITIZED && !defined(EMULATED)
 enum { BLOCK = 1024 };
 
 // Takes all memory that malloc can get, but for so many blocks that it can give.

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #endif
 
+#include "base/sanitizer.h"
 #include "base/status.h"
 #include "ggml-impl.h"
 #include "isolate/serve.h"
@@ -29,14 +30,6 @@
 #include "plugin/probe/probe_sandbox.h"
 #include "plugin/probe/probe_watch.h"
 #include "plugin/registry/plugin.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 enum { EXIT_USAGE = 64, FILE_SIZE_LIMIT = 256 << 20, OPEN_FILES_LIMIT = 4096 };
 
@@ -98,7 +91,7 @@ static void limit_resources(const struct probe_request *request) {
     lower(RLIMIT_FSIZE, FILE_SIZE_LIMIT);
     lower(RLIMIT_NOFILE, OPEN_FILES_LIMIT);
     if (request->cpu_seconds > 0) lower(RLIMIT_CPU, request->cpu_seconds);
-#ifndef SANITIZED
+#if !GGML_SANITIZED
     if (request->memory_limit > 0) lower(RLIMIT_DATA, (rlim_t)request->memory_limit);
 #endif
 }

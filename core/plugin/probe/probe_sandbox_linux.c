@@ -20,15 +20,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/sanitizer.h"
 #include "plugin/probe/probe_sandbox.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 enum { PATH_SIZE = 512 };
 

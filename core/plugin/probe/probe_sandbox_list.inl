@@ -46,7 +46,7 @@ SANDBOX_DEVICES("/dev", "tenstorrent")
 #endif
 #ifdef SANDBOX_FORBID
 // Other processes.
-#ifndef SANITIZED // looks for leaks as a tracer of its own process
+#if !GGML_SANITIZED // looks for leaks as a tracer of its own process
 SANDBOX_FORBID(SYS_ptrace)
 #endif
 SANDBOX_FORBID(SYS_process_vm_readv)

@@ -17,15 +17,8 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/sanitizer.h"
 #include "plugin/probe/probe_group.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 enum { TICK_MS = 200, EXIT_ORPHANED = 74, STACK_SIZE = 16 << 10 };
 enum { SIGNAL_GROUP = 4 }; // PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9
@@ -108,7 +101,7 @@ static int watch(void *argument) {
 // (qemu) have fork() alone, and sanitizers know one thread per stack.
 static pid_t start_watcher(void) {
     pid_t pid = -1;
-#ifndef SANITIZED
+#if !GGML_SANITIZED
     static _Alignas(16) char stack[STACK_SIZE];
     pid = clone(watch, stack + STACK_SIZE, CLONE_VM, NULL);
 #else

@@ -5,6 +5,8 @@
 
 #include <stdatomic.h>
 
+#include "base/sanitizer.h"
+
 static atomic_int n_messages, n_recorded, n_dispatches, n_barriers;
 
 static void log_line(enum ggml_log_level level, const char *text, void *user) {
@@ -86,7 +88,7 @@ void vulkan_graph_free(struct vulkan_graph *graph) {
     ggml_free(graph->ctx);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if GGML_ADDRESS_SANITIZER
 // Drivers and layers stay mapped, so that what they leak is found to be theirs.
 __attribute__((visibility("default"))) int dlclose(void *library);
 int dlclose(void *library) {
