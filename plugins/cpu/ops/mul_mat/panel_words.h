@@ -179,19 +179,6 @@ CPU_INLINE wb word_fifth(ww bits, const int i) {
 
 // --- numbers, scales and offsets -----------------------------------------------------------------
 
-// What the numbers below are larger by than those of the type.
-CPU_INLINE int word_bias(const enum ggml_type type) {
-    switch (type) {
-    case GGML_TYPE_TQ2_0: return 1;
-    case GGML_TYPE_Q3_K: return 4;
-    case GGML_TYPE_Q4_0: return 8;
-    case GGML_TYPE_MXFP4: return 12;
-    case GGML_TYPE_Q5_0: return 16;
-    case GGML_TYPE_Q6_K: return 32;
-    default: return 0;
-    }
-}
-
 #if defined(__AVX512VNNI__)
 // Numbers of 32 elements from `first` on. A group's sum begins with what the bias of columns adds
 // to it, negated.
@@ -203,7 +190,7 @@ CPU_INLINE void put_numbers(const struct block_format f, const struct word_panel
         __m512i sum = _mm512_setzero_si512();
         CPU_UNROLLED
         for (int i = 0; i < words; ++i) {
-            const __m512i q = (__m512i)(numbers[g * words + i] - (uint8_t)word_bias(f.type));
+            const __m512i q = (__m512i)(numbers[g * words + i] - (uint8_t)rounded_bias(f.type));
             _mm512_store_si512(to->numbers + (first / WORD + g * words + i) * to->stride * WORD, q);
             sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8((char)128), q);
         }
@@ -232,7 +219,7 @@ CPU_INLINE void put_scales(const struct block_format f, const struct word_panel 
     if (f.offset_at >= 0)
         vf_store(to->offsets + at, offset);
     else if (!WORDS_ARE_SIGNED)
-        vf_store(to->offsets + at, scales * (float)-word_bias(f.type));
+        vf_store(to->offsets + at, scales * (float)-rounded_bias(f.type));
 }
 
 // --- blocks of 32 --------------------------------------------------------------------------------
@@ -257,7 +244,7 @@ CPU_INLINE void nibble_numbers(const enum ggml_type type, const char *const *row
     load_words(rows, qs_at, qs);
     const bool is_fp4 = type == GGML_TYPE_MXFP4;
     const v16b table =
-        v16b_load(is_fp4 ? cpu_fp4_values : cpu_iq4_values) + (uint8_t)word_bias(type);
+        v16b_load(is_fp4 ? cpu_fp4_values : cpu_iq4_values) + (uint8_t)rounded_bias(type);
     CPU_UNROLLED
     for (int i = 0; i < GROUP_WORDS; ++i) {
         numbers[i] = word_bits(qs[i % LOADED_WORDS], i / LOADED_WORDS * 4, 0, 15);

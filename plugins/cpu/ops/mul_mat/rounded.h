@@ -116,6 +116,20 @@ static inline bool rounds_many(const struct ggml_tensor *node) {
     }
 }
 
+// What weights of less than eight bits are larger by, as bytes without sign that are multiplied,
+// than the type's numbers; 0 where blocks have an offset.
+static inline int rounded_bias(const enum ggml_type type) {
+    switch (type) {
+    case GGML_TYPE_TQ2_0: return 1;
+    case GGML_TYPE_Q3_K: return 4;
+    case GGML_TYPE_Q4_0: return 8;
+    case GGML_TYPE_MXFP4: return 12;
+    case GGML_TYPE_Q5_0: return 16;
+    case GGML_TYPE_Q6_K: return 32;
+    default: return 0;
+    }
+}
+
 // Whether src1 may be rounded to BF16, that src0 is, where many columns share a matrix.
 static inline bool rounds_to_bf16(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];

@@ -21,22 +21,9 @@ struct lane_sums {
     quad short_offsets;
 };
 
-// What numbers are larger by than those of the type.
-CPU_INLINE float line_bias(const enum ggml_type type) {
-    switch (type) {
-    case GGML_TYPE_TQ2_0: return 1;
-    case GGML_TYPE_Q3_K: return 4;
-    case GGML_TYPE_Q4_0: return 8;
-    case GGML_TYPE_MXFP4: return 12;
-    case GGML_TYPE_Q5_0: return 16;
-    case GGML_TYPE_Q6_K: return 32;
-    default: return 0;
-    }
-}
-
 // The factor of what scales, or offsets, add up to with the sums of a column; 0 where nothing is.
 CPU_INLINE float line_sign(const struct block_format f) {
-    return f.offset_at >= 0 ? 1.0f : -line_bias(f.type);
+    return f.offset_at >= 0 ? 1.0f : (float)-rounded_bias(f.type);
 }
 
 // Types of eight bits: numbers have a sign.
@@ -55,7 +42,7 @@ CPU_INLINE __m256 dot_line(const enum ggml_type type, vb w, const int8_t *x) {
 
 // --- blocks of 32 with one scale -----------------------------------------------------------------
 
-// The numbers of a block of 32, as unsigned bytes: signed types are biased by line_bias().
+// The numbers of a block of 32, as unsigned bytes: signed types are biased by rounded_bias().
 CPU_INLINE vb line_numbers_32(const enum ggml_type type, const char *block) {
     const void *b = block;
     switch (type) {
@@ -73,7 +60,7 @@ CPU_INLINE vb line_numbers_32(const enum ggml_type type, const char *block) {
         return vb_lookup(cpu_iq4_values, vb_nibbles(((const block_iq4_nl *)b)->qs, 0));
     case GGML_TYPE_MXFP4:
         return vb_lookup(cpu_fp4_values, vb_nibbles(((const block_mxfp4 *)b)->qs, 0)) +
-               (uint8_t)line_bias(GGML_TYPE_MXFP4);
+               (uint8_t)rounded_bias(GGML_TYPE_MXFP4);
     default: return vb_load(((const block_q8_0 *)b)->qs);
     }
 }

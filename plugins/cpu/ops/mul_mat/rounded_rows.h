@@ -90,26 +90,20 @@ CPU_INLINE __m512i quarters_lookup(const int8_t *values, const int bias, __m512i
         _mm512_broadcast_i32x4(_mm_add_epi8(table, _mm_set1_epi8((char)bias))), index);
 }
 
-// What numbers without sign are larger by.
-CPU_INLINE float quarter_bias(const enum ggml_type type) {
+// What numbers without sign are larger by, here of types of eight bits too.
+CPU_INLINE int quarter_bias(const enum ggml_type type) {
     switch (type) {
-    case GGML_TYPE_TQ2_0: return 1;
-    case GGML_TYPE_Q4_0: return 8;
-    case GGML_TYPE_MXFP4:
     case GGML_TYPE_NVFP4: return 12;
-    case GGML_TYPE_Q5_0: return 16;
-    case GGML_TYPE_Q3_K: return 4;
-    case GGML_TYPE_Q6_K: return 32;
     case GGML_TYPE_Q8_0:
     case GGML_TYPE_IQ4_NL:
     case GGML_TYPE_IQ4_XS: return 128;
-    default: return 0;
+    default: return rounded_bias(type);
     }
 }
 
 // The factor of the products of scales or offsets with the sums of a column.
 CPU_INLINE float quarter_sign(const struct block_format f) {
-    return f.offset_at >= 0 ? 1.0f : -quarter_bias(f.type);
+    return f.offset_at >= 0 ? 1.0f : (float)-quarter_bias(f.type);
 }
 
 // What `biases` are multiplied with, which have each row's in some of its four lanes.
@@ -165,12 +159,12 @@ CPU_INLINE void quarters_numbers_32(const enum ggml_type type, const char *const
     *low = qs & nibble;
     *high = move_bits(qs, 4, 0) & nibble;
     if (type == GGML_TYPE_IQ4_NL) {
-        *low = quarters_lookup(cpu_iq4_values, (int)quarter_bias(type), *low);
-        *high = quarters_lookup(cpu_iq4_values, (int)quarter_bias(type), *high);
+        *low = quarters_lookup(cpu_iq4_values, quarter_bias(type), *low);
+        *high = quarters_lookup(cpu_iq4_values, quarter_bias(type), *high);
     }
     if (type == GGML_TYPE_MXFP4) {
-        *low = quarters_lookup(cpu_fp4_values, (int)quarter_bias(type), *low);
-        *high = quarters_lookup(cpu_fp4_values, (int)quarter_bias(type), *high);
+        *low = quarters_lookup(cpu_fp4_values, quarter_bias(type), *low);
+        *high = quarters_lookup(cpu_fp4_values, quarter_bias(type), *high);
     }
     if (qh_at >= 0) {
         *low |= quarters_fifth(blocks, qh_at, 0);
@@ -238,7 +232,7 @@ CPU_INLINE void add_quarters_nvfp4(struct lane_sums *sums, const char *const *bl
     const __m128i codes = _mm_setr_epi32(d[0], d[1], d[2], d[3]);
     CPU_UNROLLED
     for (int half = 0; half < 2; ++half) {
-        const int bias = (int)quarter_bias(GGML_TYPE_NVFP4);
+        const int bias = quarter_bias(GGML_TYPE_NVFP4);
         const __m512 scales = quarters_scales_nvfp4(codes, half);
         const __m512i qs = quarters_load(blocks, offsetof(block_nvfp4, qs) + 16 * half);
         const __m512i low = quarters_lookup(cpu_fp4_values, bias, qs & nibble);
