@@ -6,10 +6,10 @@
 #include <time.h>
 
 #include "bench/bench.h"
-#include "bench/llama.h"
 #include "bench/op_cases.h"
 #include "bench/op_measure.h"
-#include "bench/token_measure.h"
+#include "bench/tokens/llama.h"
+#include "bench/tokens/token_measure.h"
 #include "ggml-host.h"
 #include "progress.h"
 #include "report/report.h"

@@ -3,7 +3,7 @@
 #ifndef BENCH_TOKEN_MEASURE_H
 #define BENCH_TOKEN_MEASURE_H
 
-#include "bench/llama.h"
+#include "bench/tokens/llama.h"
 
 enum { TOKEN_MAX_RUNS = 1000 };
 

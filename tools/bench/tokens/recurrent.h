@@ -4,7 +4,7 @@
 #ifndef BENCH_RECURRENT_H
 #define BENCH_RECURRENT_H
 
-#include "bench/llama.h"
+#include "bench/tokens/llama.h"
 
 // Of one sequence; states stand last.
 struct mamba2 {

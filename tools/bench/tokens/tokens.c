@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
-#include "bench/llama.h"
-#include "bench/token_measure.h"
+#include "bench/bench.h"
+#include "bench/tokens/llama.h"
+#include "bench/tokens/token_measure.h"
 #include "ggml-host.h"
 #include "help.h"
 #include "platform.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Matrices of the type, vectors of F32 and a cache of keys and values in F16, all in one buffer of
 // weights; graphs for any number of tokens. Layers without attention are in recurrent.c.
-#include "bench/llama.h"
+#include "bench/tokens/llama.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "bench/recurrent.h"
+#include "bench/tokens/recurrent.h"
 #include "ggml-alloc.h"
 
 // The last three have the sizes of small models, but the experts, of which the smallest that is

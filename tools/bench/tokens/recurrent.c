@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Layers of Mamba 2 (Dao and Gu, 2024) and RWKV 7 (Peng et al., 2025), node by node as llama.cpp
 // builds them, for one sequence.
-#include "bench/recurrent.h"
+#include "bench/tokens/recurrent.h"
 
 enum {
     CONV = 4,     // tokens that a filter of Mamba 2 sees

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The graphs of a llama, computed whole and node by node.
 #define _GNU_SOURCE
-#include "bench/token_measure.h"
+#include "bench/tokens/token_measure.h"
 
 #include <stdlib.h>
 
-#include "bench.h"
+#include "bench/bench.h"
 #include "bench/roofline.h"
 
 bool token_machine_init(struct token_machine *machine, ggml_backend_dev_t device, int threads) {
