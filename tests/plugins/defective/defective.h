@@ -12,9 +12,13 @@ enum defect {
 #include "defects.inl"
 };
 
-// The one of this plugin (note.c).
-extern const enum defect defect;
-#define HAS(name) (defect == DEFECT_##name)
+// The one of this plugin (note.c). copy_plugin.py finds it in the file by its mark.
+struct defect_choice {
+    char mark[12]; // "which defect"
+    int32_t defect;
+};
+extern const struct defect_choice defect_choice;
+#define HAS(name) (defect_choice.defect == DEFECT_##name)
 
 enum { N_DEVICES = 2 };
 extern struct ggml_backend_device defective_devices[N_DEVICES];

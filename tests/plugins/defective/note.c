@@ -2,7 +2,7 @@
 // What differs between the files: the note, the entry, and how they are linked.
 #include "defective.h"
 
-const enum defect defect = PASTE_DEFECT;
+const struct defect_choice defect_choice = {"which defect", PASTE_DEFECT};
 
 #ifndef NOTE_SECTION
 #define NOTE_SECTION GGML_PLUGIN_SECTION_ELF
