@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #if defined(__x86_64__) && defined(__gnu_linux__)
@@ -17,7 +18,7 @@
 #endif
 
 // Enough independent sums to hide the latency of two units.
-enum { SUMS = 10, WIDTH = 16, STEPS = 1 << 20, MAX_THREADS = 256 };
+enum { SUMS = 10, WIDTH = 16, STEPS = 1 << 20, MAX_THREADS = 256, HUGE_PAGE = 2 << 20 };
 typedef float vector __attribute__((vector_size(WIDTH * sizeof(float))));
 
 struct worker {
@@ -120,16 +121,20 @@ static void *read_part(void *argument) {
 }
 
 // Bytes per second, each thread reading a part of its own. The memory is written first, so that
-// its pages are there. 0 without memory.
+// its pages are there: huge ones where the system has them, as tensors have. 0 without memory.
 double bench_read_peak(size_t size) {
     static struct worker workers[MAX_THREADS];
     const int n = count_processors();
     const size_t n_vectors = size / sizeof(vector) / (size_t)n;
-    char *memory = malloc((size_t)n * n_vectors * sizeof(vector) + sizeof(vector));
+    const size_t bytes = (size_t)n * n_vectors * sizeof(vector);
+    void *memory = NULL;
     double best = 0;
-    if (!memory) return 0;
-    vector *parts = (vector *)((uintptr_t)(memory + sizeof(vector) - 1) & ~(sizeof(vector) - 1));
-    memset(parts, 1, (size_t)n * n_vectors * sizeof(vector));
+    if (posix_memalign(&memory, HUGE_PAGE, bytes) != 0) return 0;
+#ifdef MADV_HUGEPAGE
+    madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+    vector *parts = memory;
+    memset(parts, 1, bytes);
     for (int i = 0; i < n; ++i) {
         workers[i].part = parts + (size_t)i * n_vectors;
         workers[i].n_vectors = n_vectors;
