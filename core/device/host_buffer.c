@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "device/check.h"
 #include "ggml-impl.h"
+#include "machine/numa.h"
 
 enum { BLOCK_ALIGNMENT = 64 }; // a cache line, and the widest vector
 
@@ -69,6 +70,7 @@ static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
     void *memory = ggml_mem_aligned_alloc(BLOCK_ALIGNMENT, size);
     if (!memory)
         return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a host buffer of %zu bytes", size);
+    ggml_numa_spread(memory, size);
     *out_buffer = ggml_sdk_buffer_new(buft, &owned_table, memory, size);
     if (*out_buffer) return GGML_HOST_OK;
     ggml_mem_aligned_free(memory);

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The inventory for a person: machine, devices, plugins and the reasons of those that were not
 // loaded, as wide as the terminal.
+#define _GNU_SOURCE // syscall()
 #include <stdarg.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "print.h"
 #include "terminal.h"
@@ -314,6 +319,30 @@ static void print_search(const struct page *page, const struct inventory *invent
     }
 }
 
+// Where the pages of large buffers lie, as the system says of one; NULL where there is one node, or
+// nothing is said.
+static const char *numa_memory(const struct ggml_host_topology *topology) {
+#if defined(__linux__) && defined(SYS_get_mempolicy)
+    enum { SIZE = 64 << 20, OF_ADDRESS = 2, INTERLEAVE = 3 }; // of the kernel's numbers
+    int policy = 0;
+    ggml_backend_buffer_t buffer =
+        topology->n_numa_nodes > 1
+            ? ggml_backend_buft_alloc_buffer(ggml_backend_cpu_buffer_type(), SIZE)
+            : NULL;
+    if (!buffer) return NULL;
+    char *middle = (char *)ggml_backend_buffer_get_base(buffer) + SIZE / 2;
+    const bool told = syscall(SYS_get_mempolicy, &policy, NULL, 0UL, middle, OF_ADDRESS) == 0;
+    ggml_backend_buffer_free(buffer);
+    if (!told) return NULL;
+    return policy == INTERLEAVE ? "large buffers are spread over the NUMA nodes in turn"
+                                : "pages of buffers lie at the node that writes them first, or as "
+                                  "numactl says";
+#else
+    (void)topology;
+    return NULL;
+#endif
+}
+
 // Cores, threads and instruction sets, as the library sees them.
 static void print_machine(const struct page *page, const struct inventory *inventory) {
     const struct ggml_host_topology *topology = &inventory->topology;
@@ -330,6 +359,8 @@ static void print_machine(const struct page *page, const struct inventory *inven
              topology->default_threads == 1 ? "" : "s",
              thread_bound_name((enum ggml_thread_bound)topology->default_threads_bound));
     put_line(page, 2, 4, text);
+    const char *memory = numa_memory(topology);
+    if (memory) put_line(page, 2, 4, memory);
     unsigned column = (unsigned)printf("  instruction sets:");
     const uint64_t features = ggml_host_cpu_features();
     for (unsigned bit = 0; bit < 64; ++bit) {

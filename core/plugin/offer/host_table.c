@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-impl.h"
+#include "machine/numa.h"
 #include "machine/topology.h"
 #include "plugin/offer/extensions.h"
 #include "plugin/registry/plugin.h"
@@ -38,6 +39,8 @@ static void *table_alloc(const struct ggml_host_table *host, size_t size, size_t
     } else if (!memory) {
         // A note, not an error: the plugin decides whether lack of memory fails its call.
         ggml_fail_note(GGML_HOST_OUT_OF_MEMORY, "host alloc: no memory for %zu bytes", size);
+    } else {
+        ggml_numa_spread(memory, size);
     }
     return memory;
 }
