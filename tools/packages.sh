@@ -44,6 +44,11 @@ apt_install() {
         dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'install ok installed' || missing+=" $name"
     done
     [ -z "$missing" ] && return 0
+    if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+        echo "Something that is needed is missing, and there is no sudo. As root, run the following line, then this again:" >&2
+        echo "  apt-get update && apt-get install --no-install-recommends$missing" >&2
+        exit 2
+    fi
     say "installing$missing"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
     # shellcheck disable=SC2086
