@@ -347,6 +347,26 @@ def check_watch(folder):
     os.close(theirs)
 
 
+def check_watch_behind(folder):
+    """A terminal's process that is not in front, as timeout starts it, is not stopped: neither at the start nor when it ends."""
+    command = ["timeout", "-s", "INT", "0.5", PROGRAM, "--watch", "--interval", "0.1", "--plugin-path", folder]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update({"XDG_CACHE_HOME": CACHE, "TERM": "xterm"})
+        os.execvp("sh", ["sh", "-c", '"$@"; echo "status $?"', "sh", *command])
+    shown = b""
+    deadline = time.monotonic() + 60
+    while b"status " not in shown and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 1)[0]:
+            try:
+                shown += os.read(terminal, 65536)
+            except OSError:  # Linux: the other end is closed
+                break
+    os.close(terminal)  # hangs up
+    os.waitpid(pid, 0)
+    check("--watch behind another process of the terminal ends when it is told to", b"status 124" in shown, shown)
+
+
 def check_refusals():
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(PLUGIN, os.path.join(folder, "mine.so"))
@@ -740,6 +760,7 @@ def main():
         check_terminal(folder)
         check_gpus(folder)
         check_watch(folder)
+        check_watch_behind(folder)
         check_filter(folder)
         check_in_process(folder)
     check_hostile()

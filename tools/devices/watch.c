@@ -36,6 +36,12 @@ static void catch_signals(void) {
         sigaction(numbers[i], &action, NULL);
 }
 
+// Whether a terminal may be set: a process behind the one in front would be stopped for it.
+static bool is_in_front(void) {
+    const pid_t front = tcgetpgrp(STDIN_FILENO); // -1: of no terminal that stops anybody
+    return front < 0 || front == getpgrp();
+}
+
 // Keys come at once and are not shown; Ctrl-C and Ctrl-Z go on to send signals.
 static void read_keys(const struct termios *before) {
     struct termios keys = *before;
@@ -208,7 +214,7 @@ bool watch(const struct inventory *inventory, const struct page *page, double se
            const char *root) {
     struct termios before;
     struct canvas canvas = {.page = page, .in_place = terminal_is_capable(stdout)};
-    bool reads_keys = canvas.in_place && tcgetattr(STDIN_FILENO, &before) == 0;
+    bool reads_keys = canvas.in_place && is_in_front() && tcgetattr(STDIN_FILENO, &before) == 0;
     const bool restores = reads_keys;
     struct watch_sample *samples = calloc(inventory->n_devices + 1, sizeof(*samples));
     if (!samples) return false;
@@ -220,7 +226,7 @@ bool watch(const struct inventory *inventory, const struct page *page, double se
         if (due < seconds_now()) due = seconds_now() + seconds; // stopped, or a slow driver
         wait_until(due, &reads_keys, &before);
     }
-    if (restores) tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+    if (restores && is_in_front()) tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
     free(samples);
     return true;
 }
