@@ -6,6 +6,7 @@ has nothing else than what it links. Speaks TAP.
 Usage: check_bare.py SOURCE_ROOT STATIC_LIBRARY COMPILER...
        check_bare.py SOURCE_ROOT --musl MUSL_GCC    the same with a library that is built with musl"""
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -78,9 +79,11 @@ def check_static(folder):
 
 
 def build_library(folder):
-    """The library with the built-in CPU plugin, and nothing else."""
-    options = ["tests=false", "tools=false", "docs=false", "dropin=false", "plugin_vulkan=disabled",
-               "plugin_foreign=disabled", "plugin_null=disabled", "buildtype=release"]
+    """The library with the built-in CPU plugin, and nothing else. Of the CPU plugin's levels plain C and another one: they differ in
+    instructions, and not in what they need of the C library."""
+    options = ["tests=false", "tools=false", "docs=false", "dropin=false", "bindings=", "plugin_vulkan=disabled", "plugin_cuda=disabled",
+               "plugin_foreign=disabled", "plugin_null=disabled", "mpi=disabled", "buildtype=release"]
+    options += ["cpu_levels=x86-64-v3"] if platform.machine() == "x86_64" else []
     env = {**os.environ, "CC": " ".join(COMPILER)}
     for command in (["meson", "setup", folder, SOURCE, *("-D" + option for option in options)],
                     ["ninja", "-C", folder, "core/lib/libggml.a"]):
