@@ -29,9 +29,11 @@ GGML_ENV_ROW(GGML_PLUGIN_SHA256, "none",
              "Absolute path of a list as sha256sum writes it: only plugins with one of its sums are "
              "loaded. If it can't be read, none is.")
 GGML_ENV_ROW(GGML_PROBE_HELPER, "looked for",
-             "Absolute path of the helper program ggml-probe, in which plugins are tried out.")
+             "Absolute path of the helper program ggml-probe, in which plugins are tried out and "
+             "hwloc is asked for the topology.")
 GGML_ENV_ROW(GGML_PROBE_CACHE, "ggml-host/probe in the user's cache directory",
-             "Absolute directory in which results of probes are remembered; off: they are not.")
+             "Absolute directory in which results of probes are remembered; off: they are not, and "
+             "hwloc isn't asked.")
 GGML_ENV_ROW(GGML_PROBE_FAILURE_SECONDS, "3600",
              "How long the failure of a probe is remembered.")
 GGML_ENV_ROW(GGML_PROBE_SANDBOX, "1",

@@ -25,10 +25,15 @@ def library(path):
     return text(path) + struct.pack("<QQQqq", 0x802, 4711, 65536, 1700000000000000000, 1700000000000000001)
 
 
-def result(stage, status, message="", missing="", devices=(), libraries=()):
+def cpu(core, package=0, node=0, speed=1, caches=(32, 512, 8192)):
+    return struct.pack("<7I", core, package, node, speed, *caches)
+
+
+def result(stage, status, message="", missing="", devices=(), libraries=(), cpus=()):
     return (struct.pack("<IIQ", stage, status, 1500) + text(message) + text(missing) +
             struct.pack("<I", len(devices)) + b"".join(devices) +
-            struct.pack("<I", len(libraries)) + b"".join(library(path) for path in libraries))
+            struct.pack("<I", len(libraries)) + b"".join(library(path) for path in libraries) +
+            struct.pack("<I", len(cpus)) + b"".join(cpus))
 
 
 def frame(kind, payload=b""):
@@ -46,6 +51,9 @@ RELATIVE = result(READY, OK, devices=[device("GPU0")], libraries=["libdriver.so.
 BAD = result(MAP, CRASHED, "the process ended by signal 11 (bad address)")
 MISSING = result(4, 26, "it needs libdriver.so.1", "libdriver.so.1")
 MANY = result(READY, OK, devices=[device("D%d" % i, "x" * i) for i in range(12)])
+MACHINE = result(READY, OK, libraries=["/usr/lib/libhwloc.so.15"],
+                 cpus=[cpu(0), cpu(0), bytes(28), cpu(3, 1, 1, 2), cpu(3, 1, 1, 2)])
+UPWARDS = result(READY, OK, cpus=[cpu(1), cpu(1)])
 PROBE = {
     "good": b"\1" + stage(4) + stage(5) + stage(8) + frame(3, GOOD) + frame(4),
     "bad": b"\1" + stage(4) + frame(3, BAD) + frame(4),
@@ -56,6 +64,8 @@ PROBE = {
     "not-confined": b"\1" + frame(5, b"Landlock: Function not implemented") + stage(4),
     "confined-late": b"\1" + stage(4) + frame(5),
     "relative-library": b"\1" + frame(3, RELATIVE) + frame(4),
+    "machine": b"\1" + frame(3, MACHINE) + frame(4),
+    "core-upwards": b"\1" + frame(3, UPWARDS) + frame(4),
     "twice": b"\1" + frame(3, GOOD) + frame(3, GOOD),
     "early-end": b"\1" + frame(4),
     "backwards": b"\1" + stage(7) + stage(4),
@@ -69,6 +79,7 @@ CACHE = {
     "bad": b"\2" + bytes(32) + struct.pack("<Q", 1700000000) + BAD,
     "many": b"\2" + bytes(32) + struct.pack("<Q", 1) + MANY,
     "future": b"\2" + bytes(32) + struct.pack("<Q", 0xFFFFFFFFFFFFFFFF) + MISSING,
+    "machine": b"\2" + bytes(32) + struct.pack("<Q", 1700000000) + MACHINE,
     "short": b"\2" + bytes(16),
     "other-terms": b"\1" + struct.pack("<I", 2) + text("0.1") + text("unknown"),
     "raw": b"\0GGMLPRB\x1a" + bytes(40),

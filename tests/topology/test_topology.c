@@ -18,13 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/sanitizer.h"
 #include "base/status.h"
 #include "ggml-host.h"
+#include "machine/hwloc_table.h"
 #include "machine/topology.h"
 #include "machine/topology_plain.h"
-#include "machine/topology_view.h"
 #include "support/temp_folder.h"
 #include "topology/system_files.h"
 
@@ -104,102 +103,10 @@ static void check_facts(const struct machine *machine, const struct ggml_host_to
     assert_int_equal(facts->l3_bytes, machine->l3_kib * 1024);
 }
 
-// Workers up to the number of performance cores have one each, of their own; all cores follow.
-static void check_workers(const struct topology_view *view) {
-    const uint32_t n_cores = view->facts.n_cores;
-    const uint32_t n_fast = view->facts.n_performance_cores;
-    const uint32_t counts[] = {1, 2, n_fast, n_cores, n_cores + 3};
-    hwloc_bitmap_t seen = hwloc_bitmap_alloc();
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
-        hwloc_bitmap_zero(seen);
-        for (uint32_t k = 0; k < counts[i]; ++k) {
-            hwloc_const_cpuset_t set = topology_view_worker(view, k, counts[i]);
-            assert_false(hwloc_bitmap_iszero(set));
-            assert_true(hwloc_bitmap_isincluded(set, view->allowed));
-            if (k < n_cores && counts[i] <= n_cores)
-                assert_false(hwloc_bitmap_intersects(set, seen));
-            hwloc_bitmap_or(seen, seen, set);
-        }
-        if (counts[i] >= n_cores) assert_true(hwloc_bitmap_isequal(seen, view->allowed));
-    }
-    hwloc_bitmap_free(seen);
-}
+// --- replays
 
-static void test_machines(void **state) {
-    (void)state;
-    for (size_t i = 0; i < N_MACHINES; ++i) {
-        struct topology_view view;
-        print_message("# %s\n", machines[i].name);
-        hwloc_topology_t topology = build(&machines[i]);
-        hwloc_bitmap_t affinity = set_of(machines[i].affinity);
-        const struct topology_source source = {hwloc, topology, affinity, machines[i].quota};
-        assert_int_equal(topology_view_init(&view, &source), GGML_HOST_OK);
-        check_facts(&machines[i], &view.facts);
-        check_workers(&view);
-        topology_view_free(&view);
-        hwloc_bitmap_free(affinity);
-        hwloc_topology_destroy(topology);
-    }
-}
-
-static void test_workers_prefer_performance_cores(void **state) {
-    (void)state;
-    struct topology_view view;
-    struct machine hybrid = {.synthetic = "pack:1 core:4 pu:1", .removed = "", .allowed = ""};
-    hybrid.slow = "0,1"; // the slow ones come first here
-    hwloc_topology_t topology = build(&hybrid);
-    const struct topology_source source = {hwloc, topology, NULL, 0};
-    assert_int_equal(topology_view_init(&view, &source), GGML_HOST_OK);
-    assert_int_equal(hwloc_bitmap_first(topology_view_worker(&view, 0, 2)), 2);
-    assert_int_equal(hwloc_bitmap_first(topology_view_worker(&view, 1, 2)), 3);
-    assert_int_equal(hwloc_bitmap_first(topology_view_worker(&view, 2, 3)), 0);
-    assert_int_equal(hwloc_bitmap_first(topology_view_worker(&view, 4, 5)), 2);
-    topology_view_free(&view);
-    hwloc_topology_destroy(topology);
-}
-
-static void test_few_workers_are_spread_over_packages(void **state) {
-    (void)state;
-    struct topology_view view;
-    const struct machine server = {
-        .synthetic = "pack:2 core:8 pu:1", .removed = "", .slow = "", .allowed = ""};
-    hwloc_topology_t topology = build(&server);
-    const struct topology_source source = {hwloc, topology, NULL, 0};
-    assert_int_equal(topology_view_init(&view, &source), GGML_HOST_OK);
-    assert_int_equal(hwloc_bitmap_first(topology_view_worker(&view, 0, 2)), 0);
-    assert_int_equal(hwloc_bitmap_first(topology_view_worker(&view, 1, 2)), 8);
-    topology_view_free(&view);
-    hwloc_topology_destroy(topology);
-}
-
-static bool never(void *context) {
-    (void)context;
-    return false;
-}
-
-static void test_views_that_can_not_be_made(void **state) {
-    (void)state;
-    struct topology_view view;
-    hwloc_topology_t topology = build(&machines[0]);
-    hwloc_bitmap_t elsewhere = set_of("1000");
-    const struct topology_source nothing = {hwloc, topology, elsewhere, 0};
-    assert_int_equal(topology_view_init(&view, &nothing), GGML_HOST_UNSUPPORTED);
-    topology_view_free(&view);
-    const struct topology_source source = {hwloc, topology, NULL, 0};
-    ggml_mem_set_fault_hook(never, NULL);
-    const enum ggml_host_status status = topology_view_init(&view, &source);
-    ggml_mem_set_fault_hook(NULL, NULL);
-    assert_int_equal(status, GGML_HOST_OUT_OF_MEMORY);
-    topology_view_free(&view);
-    hwloc_bitmap_free(elsewhere);
-    hwloc_topology_destroy(topology);
-}
-
-// --- without hwloc
-
-#ifdef __linux__
-static void words_of(hwloc_const_bitmap_t set, uint64_t out_words[TOPOLOGY_PLAIN_WORDS]) {
-    memset(out_words, 0, TOPOLOGY_PLAIN_WORDS * sizeof(*out_words));
+static void words_of(hwloc_const_bitmap_t set, uint64_t out_words[TOPOLOGY_WORDS]) {
+    memset(out_words, 0, TOPOLOGY_WORDS * sizeof(*out_words));
     int cpu;
     hwloc_bitmap_foreach_begin(cpu, set) {
         out_words[cpu / 64] |= UINT64_C(1) << cpu % 64;
@@ -207,110 +114,244 @@ static void words_of(hwloc_const_bitmap_t set, uint64_t out_words[TOPOLOGY_PLAIN
     hwloc_bitmap_foreach_end();
 }
 
-// What hwloc's view leaves to the process, by the same rules as there.
-static void discover_plain(const struct machine *machine, const char *root,
-                           struct ggml_host_topology *out_facts) {
-    uint64_t words[TOPOLOGY_PLAIN_WORDS];
-    hwloc_topology_t topology = build(machine);
-    hwloc_bitmap_t slow = set_of(machine->slow), affinity = set_of(machine->affinity);
+// What control groups and the affinity leave of the machine.
+static void allowed_of(const struct machine *machine, hwloc_topology_t topology,
+                       uint64_t out_words[TOPOLOGY_WORDS]) {
     hwloc_bitmap_t allowed = hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology));
-    hwloc_bitmap_t fast = hwloc_bitmap_dup(hwloc_topology_get_topology_cpuset(topology));
-    if (slow) hwloc_bitmap_andnot(fast, fast, slow);
-    if (affinity) hwloc_bitmap_and(allowed, allowed, affinity);
-    words_of(allowed, words);
-    system_files_write(root, topology, slow ? fast : NULL);
-    const struct topology_plain_source source = {root, words, machine->quota};
-    assert_int_equal(topology_plain_discover(&source, out_facts), GGML_HOST_OK);
-    hwloc_bitmap_free(fast);
-    hwloc_bitmap_free(allowed);
-    hwloc_bitmap_free(affinity);
-    hwloc_bitmap_free(slow);
-    hwloc_topology_destroy(topology);
-}
-
-// Every worker gets the same CPUs by either reader.
-static void compare_workers(const struct machine *machine) {
-    struct topology_view view;
-    uint64_t expected[TOPOLOGY_PLAIN_WORDS], set[TOPOLOGY_PLAIN_WORDS];
-    hwloc_topology_t topology = build(machine);
     hwloc_bitmap_t affinity = set_of(machine->affinity);
-    const struct topology_source source = {hwloc, topology, affinity, machine->quota};
-    assert_int_equal(topology_view_init(&view, &source), GGML_HOST_OK);
-    for (uint32_t count = 1; count <= view.facts.n_cores + 1; ++count) {
-        for (uint32_t k = 0; k < count; k += 1 + count / 16) {
-            words_of(topology_view_worker(&view, k, count), expected);
-            topology_plain_worker(k, count, set);
-            assert_memory_equal(set, expected, sizeof(set));
-        }
-    }
-    topology_view_free(&view);
+    if (affinity) hwloc_bitmap_and(allowed, allowed, affinity);
+    words_of(allowed, out_words);
     hwloc_bitmap_free(affinity);
-    hwloc_topology_destroy(topology);
+    hwloc_bitmap_free(allowed);
 }
 
-static bool any_common(const uint64_t *a, const uint64_t *b) {
-    for (int i = 0; i < TOPOLOGY_PLAIN_WORDS; ++i)
-        if (a[i] & b[i]) return true;
-    return false;
+// The table that hwloc makes of the machine, as it reaches a process that asked for it.
+static enum ggml_host_status discover_by_hwloc(const struct machine *machine,
+                                               struct ggml_host_topology *out_facts) {
+    static struct topology_table table;
+    uint64_t words[TOPOLOGY_WORDS];
+    uint32_t representative;
+    hwloc_topology_t topology = build(machine);
+    topology_table_clear(&table);
+    hwloc_table_fill(hwloc, topology, &table);
+    allowed_of(machine, topology, words);
+    hwloc_topology_destroy(topology);
+    assert_true(topology_table_valid(table.cpus, table.n_cpus));
+    assert_true(topology_table_covers(&table, words));
+    return topology_table_apply(&table, words, machine->quota, out_facts, &representative);
 }
 
 static uint32_t count_bits(const uint64_t *words) {
     uint32_t n = 0;
-    for (int i = 0; i < TOPOLOGY_PLAIN_WORDS; ++i)
+    for (int i = 0; i < TOPOLOGY_WORDS; ++i)
         n += (uint32_t)__builtin_popcountll(words[i]);
     return n;
 }
 
-// As check_workers.
-static void check_plain_workers(const struct ggml_host_topology *facts) {
+static bool any_common(const uint64_t *a, const uint64_t *b) {
+    for (int i = 0; i < TOPOLOGY_WORDS; ++i)
+        if (a[i] & b[i]) return true;
+    return false;
+}
+
+// Workers up to the number of performance cores have one each, of their own; all cores follow.
+static void check_workers(const struct ggml_host_topology *facts) {
     const uint32_t counts[] = {1, 2, facts->n_performance_cores, facts->n_cores,
                                facts->n_cores + 3};
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
-        uint64_t seen[TOPOLOGY_PLAIN_WORDS] = {0}, set[TOPOLOGY_PLAIN_WORDS];
+        uint64_t seen[TOPOLOGY_WORDS] = {0}, set[TOPOLOGY_WORDS];
         for (uint32_t k = 0; k < counts[i]; ++k) {
-            topology_plain_worker(k, counts[i], set);
+            topology_table_worker(k, counts[i], set);
             assert_true(count_bits(set) > 0);
             if (k < facts->n_cores && counts[i] <= facts->n_cores)
                 assert_false(any_common(set, seen));
-            for (int word = 0; word < TOPOLOGY_PLAIN_WORDS; ++word)
+            for (int word = 0; word < TOPOLOGY_WORDS; ++word)
                 seen[word] |= set[word];
         }
         if (counts[i] >= facts->n_cores) assert_int_equal(count_bits(seen), facts->n_pus);
     }
 }
 
+static void test_machines(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_MACHINES; ++i) {
+        struct ggml_host_topology facts;
+        print_message("# %s\n", machines[i].name);
+        assert_int_equal(discover_by_hwloc(&machines[i], &facts), GGML_HOST_OK);
+        check_facts(&machines[i], &facts);
+        check_workers(&facts);
+    }
+}
+
+static void check_first_cpus(const uint32_t (*workers)[3], size_t n) {
+    uint64_t set[TOPOLOGY_WORDS];
+    for (size_t i = 0; i < n; ++i) {
+        topology_table_worker(workers[i][0], workers[i][1], set);
+        assert_int_equal(set[0], UINT64_C(1) << workers[i][2]);
+    }
+}
+
+static const uint32_t hybrid_workers[][3] = {{0, 2, 2}, {1, 2, 3}, {2, 3, 0}, {4, 5, 2}};
+// The slow ones come first here.
+static const struct machine hybrid = {
+    .synthetic = "pack:1 core:4 pu:1", .removed = "", .slow = "0,1", .allowed = "", .affinity = ""};
+
+static void test_workers_prefer_performance_cores(void **state) {
+    (void)state;
+    struct ggml_host_topology facts;
+    assert_int_equal(discover_by_hwloc(&hybrid, &facts), GGML_HOST_OK);
+    check_first_cpus(hybrid_workers, 4);
+}
+
+static void test_few_workers_are_spread_over_packages(void **state) {
+    (void)state;
+    static const uint32_t workers[][3] = {{0, 2, 0}, {1, 2, 8}};
+    struct ggml_host_topology facts;
+    const struct machine server = {.synthetic = "pack:2 core:8 pu:1",
+                                   .removed = "",
+                                   .slow = "",
+                                   .allowed = "",
+                                   .affinity = ""};
+    assert_int_equal(discover_by_hwloc(&server, &facts), GGML_HOST_OK);
+    check_first_cpus(workers, 2);
+}
+
+static void test_nothing_may_be_used(void **state) {
+    (void)state;
+    struct topology_table *table = calloc(1, sizeof(*table));
+    const uint64_t none[TOPOLOGY_WORDS] = {0};
+    struct ggml_host_topology facts;
+    uint32_t representative;
+    assert_non_null(table);
+    table->cpus[0].speed = table->n_cpus = 1;
+    assert_int_equal(topology_table_apply(table, none, 0, &facts, &representative),
+                     GGML_HOST_UNSUPPORTED);
+    free(table);
+}
+
+static void test_tables_of_strangers(void **state) {
+    (void)state;
+    static const struct topology_cpu good[] = {
+        {.speed = 1}, {.speed = 1}, {0}, {.core = 3, .speed = 2}};
+    static const struct {
+        size_t at;
+        struct topology_cpu cpu;
+    } bad[] = {{1, {.core = 2, .speed = 1}}, // not the lowest of its core
+               {1, {.core = 4, .speed = 1}},
+               {1, {.core = UINT32_MAX, .speed = 1}},
+               {3, {.core = 2, .speed = 1}}, // of a core that isn't there
+               {0, {0}},
+               {1, {.package = TOPOLOGY_CPUS_MAX, .speed = 1}},
+               {1, {.node = UINT32_MAX, .speed = 1}}};
+    struct topology_cpu cpus[4];
+    memcpy(cpus, good, sizeof(cpus));
+    assert_true(topology_table_valid(cpus, 4));
+    assert_false(topology_table_valid(cpus, 0));
+    assert_false(topology_table_valid(cpus, TOPOLOGY_CPUS_MAX + 1));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
+        memcpy(cpus, good, sizeof(cpus));
+        cpus[bad[i].at] = bad[i].cpu;
+        if (topology_table_valid(cpus, 4)) fail_msg("table %zu", i);
+    }
+}
+
+// --- from /sys
+
+#ifdef __linux__
+// The machine's files are written first. NULL for `ask`: they are read.
+static enum ggml_host_status discover_from_files(const struct machine *machine, const char *root,
+                                                 topology_asker *ask,
+                                                 struct ggml_host_topology *out_facts) {
+    uint64_t words[TOPOLOGY_WORDS];
+    hwloc_topology_t topology = build(machine);
+    hwloc_bitmap_t slow = set_of(machine->slow);
+    hwloc_bitmap_t fast = hwloc_bitmap_dup(hwloc_topology_get_topology_cpuset(topology));
+    if (slow) hwloc_bitmap_andnot(fast, fast, slow);
+    allowed_of(machine, topology, words);
+    system_files_write(root, topology, slow ? fast : NULL);
+    const struct topology_plain_source source = {root, words, machine->quota, ask};
+    hwloc_bitmap_free(fast);
+    hwloc_bitmap_free(slow);
+    hwloc_topology_destroy(topology);
+    return topology_plain_discover(&source, out_facts);
+}
+
+typedef uint64_t worker_set[TOPOLOGY_WORDS];
+
+// Sets of some workers of each number of them; freed by the caller.
+static worker_set *take_workers(uint32_t n_cores, size_t *out_n) {
+    worker_set *sets = calloc((size_t)(n_cores + 1) * 17, sizeof(*sets));
+    assert_non_null(sets);
+    *out_n = 0;
+    for (uint32_t count = 1; count <= n_cores + 1; ++count) {
+        for (uint32_t k = 0; k < count; k += 1 + count / 16)
+            topology_table_worker(k, count, sets[(*out_n)++]);
+    }
+    return sets;
+}
+
+// The same facts, and the same CPUs for every worker, as by hwloc.
 static void test_the_same_machines_from_the_system_s_own_files(void **state) {
     (void)state;
     for (size_t i = 0; i < N_MACHINES; ++i) {
         struct ggml_host_topology facts;
+        size_t n_expected, n;
         char root[sizeof(temp_folder) + 24];
         print_message("# %s\n", machines[i].name);
         snprintf(root, sizeof(root), "%s/%zu", temp_folder, i);
-        discover_plain(&machines[i], root, &facts);
+        assert_int_equal(discover_by_hwloc(&machines[i], &facts), GGML_HOST_OK);
+        worker_set *expected = take_workers(facts.n_cores, &n_expected);
+        assert_int_equal(discover_from_files(&machines[i], root, NULL, &facts), GGML_HOST_OK);
         check_facts(&machines[i], &facts);
-        check_plain_workers(&facts);
-        compare_workers(&machines[i]);
+        check_workers(&facts);
+        worker_set *sets = take_workers(facts.n_cores, &n);
+        assert_int_equal(n, n_expected);
+        assert_memory_equal(sets, expected, n * sizeof(*sets));
+        free(sets);
+        free(expected);
     }
 }
 
 static void test_performance_cores_come_first_without_hwloc_too(void **state) {
     (void)state;
     struct ggml_host_topology facts;
-    uint64_t set[TOPOLOGY_PLAIN_WORDS];
-    struct machine hybrid = {.synthetic = "pack:1 core:4 pu:1", .removed = "", .allowed = ""};
     char root[sizeof(temp_folder) + 24];
-    hybrid.slow = "0,1";
-    hybrid.affinity = "";
     snprintf(root, sizeof(root), "%s/hybrid", temp_folder);
-    discover_plain(&hybrid, root, &facts);
-    const uint32_t workers[][3] = {{0, 2, 2}, {1, 2, 3}, {2, 3, 0}, {4, 5, 2}};
-    for (size_t i = 0; i < 4; ++i) {
-        topology_plain_worker(workers[i][0], workers[i][1], set);
-        assert_int_equal(set[0], UINT64_C(1) << workers[i][2]);
-    }
-    const uint64_t none[TOPOLOGY_PLAIN_WORDS] = {0};
-    const struct topology_plain_source nothing = {root, none, 0};
+    assert_int_equal(discover_from_files(&hybrid, root, NULL, &facts), GGML_HOST_OK);
+    check_first_cpus(hybrid_workers, 4);
+    const uint64_t none[TOPOLOGY_WORDS] = {0};
+    const struct topology_plain_source nothing = {root, none, 0, NULL};
     assert_int_equal(topology_plain_discover(&nothing, &facts), GGML_HOST_UNSUPPORTED);
+}
+
+static bool know_one_cpu(struct topology_table *out_table) {
+    out_table->cpus[0] = (struct topology_cpu){.speed = 1, .cache_kib = {7}};
+    out_table->n_cpus = 1;
+    return true;
+}
+
+static bool know_nothing(struct topology_table *out_table) {
+    (void)out_table;
+    return false;
+}
+
+// Another machine's table is none of this one's; who has none is not asked twice.
+static void test_files_are_read_where_nobody_knows_better(void **state) {
+    (void)state;
+    topology_asker *const askers[] = {know_one_cpu, know_nothing};
+    struct ggml_host_topology facts;
+    char root[sizeof(temp_folder) + 24];
+    struct machine one = hybrid;
+    snprintf(root, sizeof(root), "%s/asked", temp_folder);
+    for (size_t i = 0; i < 2; ++i) {
+        assert_int_equal(discover_from_files(&hybrid, root, askers[i], &facts), GGML_HOST_OK);
+        assert_int_equal(facts.n_cores, 4);
+        assert_int_equal(facts.n_performance_cores, 2);
+    }
+    one.affinity = "0";
+    assert_int_equal(discover_from_files(&one, root, know_one_cpu, &facts), GGML_HOST_OK);
+    assert_int_equal(facts.n_cores, 1);
+    assert_int_equal(facts.l1d_bytes, 7 * 1024);
 }
 
 // AMD's hybrid processors list no kinds: frequencies tell them, but not those of cores that may be
@@ -325,21 +366,18 @@ static void test_kinds_by_frequency(void **state) {
                 {{5000, 5200, 5000, 5100}, 4, 0},
                 {{3300, 5100, 3300, 3300}, 1, 1},
                 {{0, 0, 0, 0}, 4, 0}};
-    struct machine machine = {.synthetic = "pack:1 core:4 pu:1",
-                              .removed = "",
-                              .slow = "",
-                              .allowed = "",
-                              .affinity = ""};
+    struct machine machine = hybrid;
+    machine.slow = "";
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
         struct ggml_host_topology facts;
-        uint64_t set[TOPOLOGY_PLAIN_WORDS];
+        uint64_t set[TOPOLOGY_WORDS];
         char root[sizeof(temp_folder) + 24];
         snprintf(root, sizeof(root), "%s/frequency%zu", temp_folder, i);
         for (unsigned cpu = 0; cpu < 4; ++cpu)
             if (rows[i].mhz[cpu] > 0) system_files_write_frequency(root, cpu, rows[i].mhz[cpu]);
-        discover_plain(&machine, root, &facts);
+        assert_int_equal(discover_from_files(&machine, root, NULL, &facts), GGML_HOST_OK);
         assert_int_equal(facts.n_performance_cores, rows[i].n_performance_cores);
-        topology_plain_worker(0, 4, set);
+        topology_table_worker(0, 4, set);
         assert_int_equal(set[0], UINT64_C(1) << rows[i].first);
     }
 }
@@ -492,11 +530,13 @@ int main(void) {
 #ifdef __linux__
         cmocka_unit_test(test_the_same_machines_from_the_system_s_own_files),
         cmocka_unit_test(test_performance_cores_come_first_without_hwloc_too),
+        cmocka_unit_test(test_files_are_read_where_nobody_knows_better),
         cmocka_unit_test(test_kinds_by_frequency),
 #endif
         cmocka_unit_test(test_workers_prefer_performance_cores),
         cmocka_unit_test(test_few_workers_are_spread_over_packages),
-        cmocka_unit_test(test_views_that_can_not_be_made),
+        cmocka_unit_test(test_nothing_may_be_used),
+        cmocka_unit_test(test_tables_of_strangers),
         cmocka_unit_test(test_this_machine_is_plausible),
         cmocka_unit_test(test_callers_of_another_size),
     };

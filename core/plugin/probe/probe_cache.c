@@ -114,10 +114,12 @@ static void name_of(const char *path, char out_name[NAME_SIZE]) {
         snprintf(out_name + 2 * i, 3, "%02x", digest[i]);
 }
 
-// Digest of the file's content. False if the file is so large that probing it again is faster, if
-// it can't be read, or if it has changed since it was opened.
+// Digest of the file's content, zeros of none. False if the file is so large that probing it again
+// is faster, if it can't be read, or if it has changed since it was opened.
 static bool sum_file(const char *path, const struct plugin_file *file,
                      uint8_t out_digest[GGML_SHA256_SIZE]) {
+    memset(out_digest, 0, GGML_SHA256_SIZE);
+    if (!file) return true;
     if (file->id.size > SUMMED_MAX) return false;
     return plugin_file_sha256(file, path, out_digest) == GGML_HOST_OK &&
            plugin_file_unchanged(file, path, true) == GGML_HOST_OK;
@@ -160,18 +162,29 @@ static int64_t failure_expiry(int64_t given) {
 }
 
 // Without a usable directory nothing is remembered: the caller goes on without a cache.
-enum ggml_host_status probe_cache_open(const char *dir, const char *helper, int64_t expiry,
-                                       struct probe_cache *out_cache) {
+static enum ggml_host_status open_cache(const char *dir, int64_t expiry,
+                                        struct probe_cache *out_cache) {
     char path[DIR_SIZE];
     memset(out_cache, 0, sizeof(*out_cache));
     out_cache->dir = -1;
     out_cache->now = (int64_t)time(NULL); // also of what is not kept
     enum ggml_host_status status = find_dir(dir, path);
     if (status == GGML_HOST_OK) status = probe_store_open(path, &out_cache->dir);
-    if (status != GGML_HOST_OK) return status;
     out_cache->failure_expiry = failure_expiry(expiry);
-    probe_system_digest(helper, out_cache->system);
-    return GGML_HOST_OK;
+    return status;
+}
+
+enum ggml_host_status probe_cache_open(const char *dir, const char *helper, int64_t expiry,
+                                       struct probe_cache *out_cache) {
+    const enum ggml_host_status status = open_cache(dir, expiry, out_cache);
+    if (status == GGML_HOST_OK) probe_system_digest(helper, out_cache->system);
+    return status;
+}
+
+enum ggml_host_status probe_cache_open_machine(const char *helper, struct probe_cache *out_cache) {
+    const enum ggml_host_status status = open_cache(NULL, -1, out_cache);
+    if (status == GGML_HOST_OK) probe_machine_digest(helper, out_cache->system);
+    return status;
 }
 
 void probe_cache_close(struct probe_cache *cache) {
@@ -181,7 +194,8 @@ void probe_cache_close(struct probe_cache *cache) {
 
 static struct probe_cache_key key_of(const struct probe_cache *cache, const char *path,
                                      const struct plugin_file *file) {
-    struct probe_cache_key key = {.path = path, .file = file->id};
+    struct probe_cache_key key = {.path = path};
+    if (file) key.file = file->id;
     memcpy(key.system, cache->system, sizeof(key.system));
     return key;
 }

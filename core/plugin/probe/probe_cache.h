@@ -45,8 +45,11 @@ struct probe_cache {
 // PERMISSION_DENIED (the directory belongs to or can be changed by others), IO_ERROR. [any-thread]
 enum ggml_host_status probe_cache_open(const char *dir, const char *helper, int64_t failure_expiry,
                                        struct probe_cache *out_cache);
+// The same for what hwloc said of the machine, which depends on less. [any-thread]
+enum ggml_host_status probe_cache_open_machine(const char *helper, struct probe_cache *out_cache);
 void probe_cache_close(struct probe_cache *cache);
-// Whether there is a result that still holds; *out_probed_at is its age. [any-thread]
+// Whether there is a result that still holds; *out_probed_at is its age. `file` is NULL for what is
+// not about a file (PROBE_MACHINE). [any-thread]
 bool probe_cache_find(const struct probe_cache *cache, const char *path,
                       const struct plugin_file *file, struct probe_result *out_result,
                       int64_t *out_probed_at);
@@ -63,6 +66,9 @@ void probe_cache_prune(const struct probe_cache *cache);
 // Digest of what drivers depend on: which boot this is, the kernel, its driver modules, devices on
 // the bus, libraries and environment. [any-thread]
 void probe_system_digest(const char *helper, uint8_t out_digest[GGML_SHA256_SIZE]);
+// Digest of what the topology depends on: which boot this is, the kernel, the CPUs that are online.
+// [any-thread]
+void probe_machine_digest(const char *helper, uint8_t out_digest[GGML_SHA256_SIZE]);
 // Opens (and creates) a directory that only this user can change; statuses as probe_cache_open.
 enum ggml_host_status probe_store_open(const char *dir, int *out_dir);
 void probe_store_close(int dir);

@@ -37,9 +37,10 @@ struct work {
 
 // --- words ---------------------------------------------------------------------------------------
 
-// The last stage that was reported, as a phrase of the message.
-static const char *doing(enum ggml_plugin_stage stage) {
-    switch (stage) {
+// What the helper was doing at the last stage that was reported, as a phrase of the message.
+static const char *doing(const struct slot *slot) {
+    if (strcmp(slot->job->path, PROBE_MACHINE) == 0) return "while hwloc read the machine";
+    switch (slot->receiver.stage) {
     case GGML_PLUGIN_STAGE_SELECT: return "while it was being mapped";
     case GGML_PLUGIN_STAGE_MAP: return "in its ggml_backend_init";
     case GGML_PLUGIN_STAGE_INIT:
@@ -53,8 +54,7 @@ static const char *doing(enum ggml_plugin_stage stage) {
 
 // A failure with what the plugin was doing at that moment.
 static void set_failure(struct slot *slot, enum ggml_host_status status, const char *text) {
-    const enum ggml_plugin_stage stage = slot->receiver.stage;
-    probe_result_fail(&slot->job->result, stage, status, "%s %s", text, doing(stage));
+    probe_result_fail(&slot->job->result, slot->receiver.stage, status, "%s %s", text, doing(slot));
 }
 
 // The message has signal or exit status; the process may have been collected by the application.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ggml-probe PLUGIN: the helper process. It starts one plugin and reports what became of it, so
-// that whatever the plugin does to its process is harmless to the application. With --isolate it
-// serves a device of the plugin instead (core/isolate).
+// that whatever the plugin does to its process is harmless to the application. With --machine it
+// asks hwloc instead, with --isolate it serves a device of the plugin (core/isolate).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +26,7 @@
 #include "plugin/offer/extensions.h"
 #include "plugin/probe/probe_group.h"
 #include "plugin/probe/probe_libraries.h"
+#include "plugin/probe/probe_machine.h"
 #include "plugin/probe/probe_protocol.h"
 #include "plugin/probe/probe_sandbox.h"
 #include "plugin/probe/probe_watch.h"
@@ -157,17 +158,14 @@ static void send_hello(struct conversation *conversation) {
 // Sends the result. Without memory for it the helper ends with the exit status that means no
 // answer.
 static void send_result(struct conversation *conversation, const struct plugin_file_id *file,
-                        const struct record *record, const struct host_plugin *plugin) {
-    struct probe_result result;
+                        struct probe_result *result) {
     struct probe_writer payload = {0};
-    if (probe_result_take(&result, record, plugin) != GGML_HOST_OK ||
-        probe_libraries_take(&result, file, conversation->since) != GGML_HOST_OK) {
+    if (probe_libraries_take(result, file, conversation->since) != GGML_HOST_OK)
         _exit(PROBE_EXIT_NO_ANSWER);
-    }
-    probe_result_write(&result, &payload);
+    probe_result_write(result, &payload);
     send(conversation, PROBE_FRAME_RESULT, &payload);
     probe_writer_free(&payload);
-    probe_result_free(&result);
+    probe_result_free(result);
 }
 
 // Enters the sandbox before anything of the plugin runs, and reports what the system could not
@@ -236,6 +234,7 @@ static void probe(struct conversation *conversation, const char *path,
     const struct probe_writer nothing = {0};
     struct candidate candidate;
     struct host_plugin *plugin = NULL;
+    struct probe_result result;
     extensions_set_trial();
     if (candidate_init(&candidate, path, NULL) != GGML_HOST_OK) _exit(PROBE_EXIT_NO_ANSWER);
     candidate.on_stage = send_stage;
@@ -245,8 +244,20 @@ static void probe(struct conversation *conversation, const char *path,
         candidate.record->stage = GGML_PLUGIN_STAGE_READY;
         record_warnings(candidate.record);
     }
-    send_result(conversation, file, candidate.record, plugin);
+    if (probe_result_take(&result, candidate.record, plugin) != GGML_HOST_OK)
+        _exit(PROBE_EXIT_NO_ANSWER);
+    send_result(conversation, file, &result);
     plugin_free(plugin);
+    send(conversation, PROBE_FRAME_END, &nothing);
+}
+
+// Asks hwloc about the machine, as it is: without what its environment would make of it.
+static void probe_machine(struct conversation *conversation) {
+    const struct probe_writer nothing = {0};
+    const struct plugin_file_id none = {0};
+    struct probe_result result = {0};
+    probe_machine_take(&result);
+    send_result(conversation, &none, &result);
     send(conversation, PROBE_FRAME_END, &nothing);
 }
 
@@ -272,7 +283,10 @@ int main(int argc, char **argv) {
     send_hello(&conversation);
     if (request.sandbox) enter_sandbox(&conversation);
     watch_parent(&request); // confined, so that it can be ended
-    probe(&conversation, argv[1], &request.file);
+    if (strcmp(argv[1], PROBE_MACHINE) == 0)
+        probe_machine(&conversation);
+    else
+        probe(&conversation, argv[1], &request.file);
     probe_watch_end();
     _exit(0);
 }

@@ -83,6 +83,10 @@ void probe_system_digest(const char *helper, uint8_t out_digest[GGML_SHA256_SIZE
     memset(out_digest, 0, GGML_SHA256_SIZE);
 }
 
+void probe_machine_digest(const char *helper, uint8_t out_digest[GGML_SHA256_SIZE]) {
+    probe_system_digest(helper, out_digest);
+}
+
 enum ggml_host_status probe_store_open(const char *dir, int *out_dir) {
     (void)dir;
     *out_dir = -1;

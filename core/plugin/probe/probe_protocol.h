@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Protocol between the host and a helper process.
 //
+// The helper tries a plugin, or asks hwloc about the machine; then there is a RESULT alone.
 // The host writes one request to the helper's standard input. The helper answers in frames on a
 // pipe of its own: HELLO before anything of the plugin runs, SANDBOX when it is confined as far as
 // the system can, if it is asked to be, STAGE whenever the plugin got further,
@@ -17,7 +18,7 @@
 #include "plugin/probe/probe_result.h"
 
 // Raised with every change of a frame, the request or a result.
-#define PROBE_PROTOCOL_VERSION 4
+#define PROBE_PROTOCOL_VERSION 5
 
 enum {
     PROBE_KEY_SIZE = 32,
@@ -27,6 +28,9 @@ enum {
     PROBE_EXIT_NO_ANSWER = 74, // the helper's exit status when it can't write into it
     PROBE_SANDBOX_TEXT = 256,
 };
+
+// In place of the path of a plugin: the helper is to ask hwloc about the machine.
+#define PROBE_MACHINE "--machine"
 
 enum probe_frame_kind {
     PROBE_FRAME_HELLO = 1,

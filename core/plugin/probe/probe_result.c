@@ -153,6 +153,13 @@ static void put_details(struct probe_writer *writer, const struct ggml_backend_f
     }
 }
 
+static void put_cpu(struct probe_writer *writer, const struct topology_cpu *cpu) {
+    const uint32_t numbers[] = {cpu->core,         cpu->package,      cpu->node,        cpu->speed,
+                                cpu->cache_kib[0], cpu->cache_kib[1], cpu->cache_kib[2]};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); ++i)
+        probe_put_u32(writer, numbers[i]);
+}
+
 // The order of the fields is the format; PROBE_PROTOCOL_VERSION covers every change.
 void probe_result_write(const struct probe_result *result, struct probe_writer *writer) {
     probe_put_u32(writer, (uint32_t)result->stage);
@@ -178,6 +185,9 @@ void probe_result_write(const struct probe_result *result, struct probe_writer *
         probe_put_text(writer, library->path);
         probe_file_id_write(&library->file, writer);
     }
+    probe_put_u32(writer, (uint32_t)result->n_cpus);
+    for (size_t i = 0; i < result->n_cpus; ++i)
+        put_cpu(writer, &result->cpus[i]);
 }
 
 // --- reading -------------------------------------------------------------------------------------
@@ -269,6 +279,26 @@ static void get_libraries(struct probe_reader *reader, struct probe_result *resu
     }
 }
 
+// The CPUs of a machine; checked as a table before anybody indexes by them.
+static void get_cpus(struct probe_reader *reader, struct probe_result *result) {
+    const uint32_t count = probe_get_u32(reader);
+    if (count > TOPOLOGY_CPUS_MAX) reader->damaged = true;
+    if (count == 0 || reader->damaged || reader->no_memory) return;
+    result->cpus = arena_alloc(&result->arena, count * sizeof(*result->cpus));
+    if (!result->cpus) reader->no_memory = true;
+    for (uint32_t i = 0; i < count && !reader->no_memory; ++i) {
+        struct topology_cpu *cpu = &result->cpus[i];
+        uint32_t *const numbers[] = {&cpu->core,        &cpu->package,      &cpu->node,
+                                     &cpu->speed,       &cpu->cache_kib[0], &cpu->cache_kib[1],
+                                     &cpu->cache_kib[2]};
+        for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); ++k)
+            *numbers[k] = probe_get_u32(reader);
+    }
+    if (reader->damaged || reader->no_memory) return;
+    result->n_cpus = count;
+    if (!topology_table_valid(result->cpus, count)) reader->damaged = true;
+}
+
 // Accepts only a result that is complete and consistent: every byte used, known status, and success
 // only at the last stage.
 enum ggml_host_status probe_result_read(const void *bytes, size_t size,
@@ -284,6 +314,7 @@ enum ggml_host_status probe_result_read(const void *bytes, size_t size,
     out_result->missing = probe_get_text(&reader, &out_result->arena);
     get_devices(&reader, out_result);
     get_libraries(&reader, out_result);
+    get_cpus(&reader, out_result);
     out_result->stage = (enum ggml_plugin_stage)stage;
     out_result->status = (enum ggml_host_status)status;
     const bool ready = stage == GGML_PLUGIN_STAGE_READY;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Result of probing one candidate.
+// Result of probing one candidate, or of asking hwloc about the machine.
 #ifndef GGML_PLUGIN_PROBE_PROBE_RESULT_H
 #define GGML_PLUGIN_PROBE_PROBE_RESULT_H
 
 #include "base/data/arena.h"
 #include "ggml-host.h"
+#include "machine/topology_table.h"
 #include "plugin/image/plugin_file.h"
 #include "plugin/load/record.h"
 #include "plugin/probe/probe_bytes.h"
@@ -17,7 +18,7 @@ enum {
     PROBE_LIBRARIES_MAX = 1024,
     PROBE_DETAILS_MAX = GGML_DEVICE_INFO_MAX_PAIRS * 2 * (GGML_DEVICE_INFO_MAX_TEXT + 8),
     PROBE_RESULT_MAX = (PROBE_DEVICES_MAX + 1) * (4 * PROBE_TEXT_MAX + PROBE_DETAILS_MAX) +
-                       PROBE_LIBRARIES_MAX * (PROBE_TEXT_MAX + 64),
+                       PROBE_LIBRARIES_MAX * (PROBE_TEXT_MAX + 64) + TOPOLOGY_CPUS_MAX * 32,
 };
 
 // A file that code of the helper was mapped from: what the plugin depends on, a driver for one.
@@ -40,6 +41,8 @@ struct probe_result {
     const struct ggml_backend_feature **details;
     size_t n_libraries; // none where the system can't tell, or the helper ended early
     struct probe_library *libraries;
+    size_t n_cpus; // none but of a machine; topology_table_valid() of those that were read
+    struct topology_cpu *cpus;
 };
 
 // Takes over what the record says of a candidate and, if `plugin` is not NULL, what its devices say

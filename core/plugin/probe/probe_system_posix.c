@@ -117,4 +117,14 @@ void probe_system_digest(const char *helper, uint8_t out_digest[GGML_SHA256_SIZE
 #include "plugin/probe/probe_system_list.inl"
     ggml_sha256_final(&sum, out_digest);
 }
+
+void probe_machine_digest(const char *helper, uint8_t out_digest[GGML_SHA256_SIZE]) {
+    struct ggml_sha256 sum;
+    ggml_sha256_init(&sum);
+    add_identity(&sum, helper);
+    add_content(&sum, "/proc/sys/kernel/random/boot_id");
+    add_content(&sum, "/proc/sys/kernel/osrelease");
+    add_content(&sum, "/sys/devices/system/cpu/online");
+    ggml_sha256_final(&sum, out_digest);
+}
 #endif

@@ -40,12 +40,13 @@ static void check_result(const struct probe_result *result) {
         check_text(result->libraries[i].path);
         require(result->libraries[i].path[0] == '/');
     }
+    require(result->n_cpus == 0 || topology_table_valid(result->cpus, result->n_cpus));
     ++n_results_taken;
     probe_result_write(result, &writer);
     if (!writer.failed) {
         require(probe_result_read(writer.data, writer.size, &again) == GGML_HOST_OK);
         require(again.n_devices == result->n_devices && again.status == result->status);
-        require(again.n_libraries == result->n_libraries);
+        require(again.n_libraries == result->n_libraries && again.n_cpus == result->n_cpus);
         probe_result_free(&again);
     }
     probe_writer_free(&writer);
