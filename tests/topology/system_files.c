@@ -16,16 +16,23 @@
 
 enum { PATH_SIZE = 512 };
 
-// The folders of the path are made.
-static void write_text(const char *root, const char *name, const char *text) {
-    char path[PATH_SIZE];
-    snprintf(path, sizeof(path), "%s/%s", root, name);
-    for (char *slash = strchr(path + strlen(root), '/'); slash; slash = strchr(slash + 1, '/')) {
+static void make_folders(char *path, size_t root_length) {
+    for (char *slash = strchr(path + root_length, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(path, 0755);
         *slash = '/';
     }
+}
+
+// The folders of the path are made where they are missing: most files lie beside another one.
+static void write_text(const char *root, const char *name, const char *text) {
+    char path[PATH_SIZE];
+    snprintf(path, sizeof(path), "%s/%s", root, name);
     FILE *file = fopen(path, "w");
+    if (!file) {
+        make_folders(path, strlen(root));
+        file = fopen(path, "w");
+    }
     assert_non_null(file);
     fprintf(file, "%s\n", text);
     assert_int_equal(fclose(file), 0);
