@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """llama-bench of Debian on Debian's library and on this one in turn: tokens per second of a prompt of 512 and of single tokens,
-for a llama of 0.2 billion random weights in several types. Runs are paired, so that what else the machine does weighs on both."""
+for a llama of 0.2 billion random weights in several types. Runs are paired, so that what else the machine does weighs on both.
+Beside them stand the machine's limits, measured before: a prompt at its multiply-adds of floats (instructions for BF16 and
+bytes may do two and four times as many), a token at the bandwidth of reading all weights."""
 import datetime
 import fnmatch
 import json
 import os
 import re
 import statistics
+import subprocess
 import sys
 
 import models
@@ -17,8 +20,22 @@ RUNS = 5
 PARTS = ("prompt", "token")
 
 
+def machine_limits(context):
+    """Floating-point operations, and bytes read from memory, per second."""
+    out = subprocess.run([context.build / "tools" / "ggml-bench", "ops", "--device", "CPU", "--op", "MUL_MAT", "--type", "f32",
+                          "-m", "64", "-k", "64", "-n", "1", "--json"], stdout=subprocess.PIPE, check=True, timeout=300).stdout
+    measured = json.loads(out)
+    return measured["peak_gflops"] * 1e9, measured["read_gb_per_s"] * 1e9
+
+
+def model_limits(limits, model):
+    """Tokens per second by part: a multiplication and an addition for each weight, all of which a token reads."""
+    flops, reads = limits
+    return {"prompt": flops / (2 * model["model_n_params"]), "token": reads / model["model_size"]}
+
+
 def measure(context, side, path, n_prompt, n_tokens, name):
-    """Tokens per second by part."""
+    """Tokens per second by part, and what the program says of the model."""
     ran = context.run(side, ["llama-bench", "-m", path, "-p", str(n_prompt), "-n", str(n_tokens), "-r", "1", "-t",
                              str(os.cpu_count()), "-o", "json"], name=name, timeout=900).must_end_well()
     rates = {}
@@ -26,14 +43,14 @@ def measure(context, side, path, n_prompt, n_tokens, name):
         rates["token" if test["n_gen"] else "prompt"] = test["avg_ts"]
     if sorted(rates) != sorted(PARTS) or min(rates.values()) <= 0:
         raise Failure("llama-bench on %s prints no rates: %s" % (side, rates))
-    return rates
+    return rates, json.loads(ran.stdout)[0]
 
 
 @row("llama-bench: rates")
 def check_llama_bench(context):
     path = models.model(context, "llama")
     return tuple("%.0f and %.0f tokens per second" % tuple(rates[part] for part in PARTS)
-                 for rates in (measure(context, side, path, 32, 4, "") for side in SIDES))
+                 for rates, _ in (measure(context, side, path, 32, 4, "") for side in SIDES))
 
 
 def model_of(context, type_name):
@@ -69,20 +86,24 @@ def run(context, patterns, json_path):
     types = [t for t in TYPES if not patterns or any(fnmatch.fnmatch(t, "*%s*" % p) for p in patterns)]
     print("%s, %s; load average %s" % (datetime.date.today().isoformat(), describe_machine(),
                                        " ".join("%.1f" % load for load in os.getloadavg())))
+    limits = machine_limits(context)
+    print("Multiply-adds of floats %.0f GFLOP/s, reading memory %.1f GB/s." % (limits[0] / 1e9, limits[1] / 1e9))
     print("Tokens per second, smallest, median and largest of %d runs; ratios of each pair of runs.\n" % RUNS)
-    print("| weights | prompt: theirs | ours | ratio | token: theirs | ours | ratio | load |")
-    print("|---|---|---|---|---|---|---|---|", flush=True)
+    print("| weights | prompt: theirs | ours | ratio | limit | token: theirs | ours | ratio | limit | load |")
+    print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
     results = {}
     for type_name in types:
         path = model_of(context, type_name)
         pairs, loads = [], []
         for i in range(RUNS):
             order = SIDES if i % 2 == 0 else SIDES[::-1]
-            pairs.append({side: measure(context, side, path, 512, 64, "%s-%d" % (type_name, i)) for side in order})
+            measured = {side: measure(context, side, path, 512, 64, "%s-%d" % (type_name, i)) for side in order}
+            pairs.append({side: rates for side, (rates, _) in measured.items()})
             loads.append(os.getloadavg()[0])
             if sys.stderr.isatty():
                 print("%s %d/%d" % (type_name, i + 1, RUNS), end="\r", file=sys.stderr)
-        cells = [cell for part in PARTS for cell in summary(pairs, part)]
+        of_model = model_limits(limits, measured[OURS][1])
+        cells = [cell for part in PARTS for cell in summary(pairs, part) + ["%.0f" % of_model[part]]]
         print("| %s | %s | %.1f |" % (type_name, " | ".join(cells), statistics.median(loads)), flush=True)
         results[type_name] = pairs
         if type_name != "F32":
