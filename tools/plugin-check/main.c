@@ -29,7 +29,7 @@ static const char usage[] =
     "Usage: ggml-plugin-check [OPTION]... PLUGIN\n"
     "Check whether a plugin keeps the contract, each rule in a process of its own.\n"
     "\n"
-    "  --format FORMAT     tap (the default), junit or json (docs/ggml-plugin-check.schema.json)\n"
+    "  --format FORMAT     tap (the default), junit or json (ggml-plugin-check.schema.json)\n"
     "  --only ID           only this check, or those of an area as AREA.*; can be repeated\n"
     "  --skip ID=REASON    a check that is known to fail; it is executed all the same, and fails\n"
     "                      if it passes; of AREA.*, one has to fail; can be repeated\n"

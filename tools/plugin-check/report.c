@@ -160,7 +160,7 @@ static json_t *json_result(const struct check_result *result) {
                      result->seconds);
 }
 
-// The schema is docs/ggml-plugin-check.schema.json. False if writing failed.
+// The schema is docs/schemas/ggml-plugin-check.schema.json. False if writing failed.
 bool report_json(const struct runner_options *options, const struct check_result *results,
                  FILE *out) {
     const struct check_totals totals = runner_totals(results);

@@ -11,7 +11,7 @@ bool report_tap(const struct runner_options *options, const struct check_result 
                 FILE *out);
 bool report_junit(const struct runner_options *options, const struct check_result *results,
                   FILE *out);
-// The schema is docs/ggml-plugin-check.schema.json.
+// The schema is docs/schemas/ggml-plugin-check.schema.json.
 bool report_json(const struct runner_options *options, const struct check_result *results,
                  FILE *out);
 

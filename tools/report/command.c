@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "bench/op_cases.h"
+#include "bench/ops/op_cases.h"
 #include "ggml-host.h"
 #include "help.h"
 #include "output_file.h"

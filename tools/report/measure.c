@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "bench/bench.h"
-#include "bench/op_cases.h"
-#include "bench/op_measure.h"
+#include "bench/ops/op_cases.h"
+#include "bench/ops/op_measure.h"
 #include "bench/tokens/llama.h"
 #include "bench/tokens/token_measure.h"
 #include "ggml-host.h"

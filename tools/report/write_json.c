@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The measurements as JSON; docs/ggml-bench-report.schema.json says what it is.
+// The measurements as JSON; docs/schemas/ggml-bench-report.schema.json says what it is.
 #include <inttypes.h>
 
 #include "json_text.h"

@@ -2,7 +2,7 @@
 // In place of floor.c where there are no headers of Vulkan.
 #include <stddef.h>
 
-#include "bench/floor.h"
+#include "bench/ops/floor.h"
 
 struct bench_floor *bench_floor_new(const char *description, int n_launches) {
     (void)description;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Operations are computed in turn with weights of their own, so that these come from memory.
 #define _GNU_SOURCE
-#include "bench/op_measure.h"
+#include "bench/ops/op_measure.h"
 
 #include <stdlib.h>
 #include <string.h>

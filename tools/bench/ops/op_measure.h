@@ -3,8 +3,8 @@
 #ifndef BENCH_OP_MEASURE_H
 #define BENCH_OP_MEASURE_H
 
-#include "bench/floor.h"
-#include "bench/op_cases.h"
+#include "bench/ops/floor.h"
+#include "bench/ops/op_cases.h"
 #include "ggml-backend.h"
 
 // Of a node of a chain that was computed before, in seconds; medians over rounds in which all were

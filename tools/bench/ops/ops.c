@@ -9,8 +9,8 @@
 #include <time.h>
 
 #include "bench.h"
-#include "bench/op_cases.h"
-#include "bench/op_measure.h"
+#include "bench/ops/op_cases.h"
+#include "bench/ops/op_measure.h"
 #include "ggml-host.h"
 #include "help.h"
 #include "json_text.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One row for each operation: a builder, the sizes that are measured and how many operations per
 // second they are counted as.
-#include "bench/op_cases.h"
+#include "bench/ops/op_cases.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 // dispatches of a tiny kernel and a barrier before each.
 #define _POSIX_C_SOURCE 200809L
 #define VOLK_IMPLEMENTATION
-#include "bench/floor.h"
+#include "bench/ops/floor.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
