@@ -177,6 +177,12 @@ static void fiber_main(void) {
     }
 }
 
+bool simt_metal_rules;
+
+void simt_use_metal_rules(bool metal) {
+    simt_metal_rules = metal;
+}
+
 // --- blocks --------------------------------------------------------------------------------------
 
 static void start_stack(simt_thread *t) {
@@ -202,7 +208,7 @@ static void init_block(simt_block *b, const simt_launch *l, unsigned index) {
     b->n = b->n_alive = l->threads;
     b->n_ready = b->first_ready = b->at_barrier = b->n_objects = 0;
     memset(b->at_exchange, 0, sizeof(b->at_exchange));
-    b->phase = 0;
+    b->phase = b->global_phase = 0;
     b->shared_used = b->shared_bytes = 0;
     b->large = l->shared;
     simt_begin_async(b);
@@ -289,6 +295,7 @@ bool simt_run(const simt_launch *l, char *message, size_t message_size) {
     b->body = k->body;
     b->args = (const char *)l->args;
     b->args_size = k->args_size;
+    if (simt_metal_rules && simt_races_begin) simt_races_begin();
     for (uint64_t i = 0; i < n; ++i) {
         run_block(b, l, (unsigned)(seed ? n - 1 - i : i));
         if (!b->message[0]) continue;
@@ -343,7 +350,7 @@ void *simt_shared_large(size_t bytes) {
     return b->shared + SIMT_LARGE_AT;
 }
 
-void simt_barrier(void) {
+void simt_barrier(bool orders_global) {
     simt_block *b = simt_here;
     TSAN(__tsan_release(&b->at_barrier);)
     b->waiting[b->at_barrier++] = simt_me.tid;
@@ -351,6 +358,7 @@ void simt_barrier(void) {
         const unsigned n = b->at_barrier - 1; // the last one, this one, goes on
         b->at_barrier = 0;
         ++b->phase;
+        b->global_phase += orders_global;
         for (unsigned i = 0; i < n; ++i)
             wake(b, b->waiting[i]);
     } else {
@@ -440,13 +448,13 @@ static void do_exchange(simt_block *b, simt_thread *lanes, const simt_thread *me
     }
 }
 
-// Only shuffles and barriers order what the lanes do with shared memory.
+// Only shuffles, of CUDA's, and barriers order what the lanes do with shared memory.
 static void exchange(simt_exchange kind) {
     simt_block *b = simt_here;
     simt_thread *me = b->current;
     const unsigned warp = me->index / SIMT_WARP, first = warp * SIMT_WARP;
     const unsigned n = b->n - first < SIMT_WARP ? b->n - first : (unsigned)SIMT_WARP;
-    const bool orders = kind == SIMT_SHUFFLE || kind == SIMT_SYNC_WARP;
+    const bool orders = (kind == SIMT_SHUFFLE && !simt_metal_rules) || kind == SIMT_SYNC_WARP;
     simt_thread *lanes = &b->threads[first];
     me->exchange = kind;
     if (n < SIMT_WARP) simt_fail("an exchange in a warp of %u lanes", n);

@@ -117,7 +117,8 @@ struct simt_block {
     unsigned ready[SIMT_MAX_THREADS], n_ready, first_ready;
     unsigned at_barrier, waiting[SIMT_MAX_THREADS];
     unsigned at_exchange[SIMT_MAX_THREADS / SIMT_WARP];
-    uint32_t phase; // barriers so far
+    uint32_t phase;        // barriers so far
+    uint32_t global_phase; // those that order device memory
     std::vector<simt_barrier_state> barriers;
     std::vector<simt_delivery> deliveries;
     // Where there are such barriers: what thread i knows of thread k is at n i + k; accesses of k
@@ -157,6 +158,11 @@ void simt_join_clocks(simt_block *b, unsigned first_lane);
 // Of the memory checks, where they are built in.
 void simt_checks_begin_block(void) __attribute__((weak));
 void simt_checks_end_block(void) __attribute__((weak));
+// A launch begins, whose accesses to device memory are compared with each other. An access of the
+// current thread; fails where it is a race.
+extern bool simt_metal_rules;
+void simt_races_begin(void) __attribute__((weak));
+void simt_races_check(const char *p, size_t size, bool write);
 // An access that the emulator does for a kernel; pc: where the kernel asks for it.
 void simt_checks_access(const void *address, size_t size, bool write, const void *pc)
     __attribute__((weak));

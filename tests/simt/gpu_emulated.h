@@ -51,7 +51,7 @@ struct simt_self {
 extern "C" {
 extern thread_local simt_self simt_me __attribute__((tls_model("initial-exec")));
 void *simt_shared(const void *key, size_t bytes);
-void simt_barrier(void);
+void simt_barrier(bool orders_global);
 u32 simt_shfl_xor(u32 value, int mask);
 }
 
@@ -74,7 +74,10 @@ GPU_FN u32 gpu_nbid_x(gpu_thread) {
     return simt_me.nbid_x;
 }
 GPU_FN void gpu_sync(gpu_thread) {
-    simt_barrier();
+    simt_barrier(false);
+}
+GPU_FN void gpu_sync_global(gpu_thread) {
+    simt_barrier(true);
 }
 GPU_FN u32 gpu_bits(float value) {
     return __builtin_bit_cast(u32, value);

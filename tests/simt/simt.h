@@ -30,6 +30,11 @@ bool simt_run(const struct simt_launch *launch, char *message, size_t message_si
 void simt_set_seed(uint64_t seed);
 // Less shared memory for a block than the emulator has; before anything runs.
 void simt_limit_shared(size_t bytes);
+// From now on kernels may rely on no more than Metal promises, and not on what CUDA does: a barrier
+// orders shared memory alone unless it says more (gpu_sync_global), exchanges between lanes order
+// no memory, and what two threads write to device memory, or one writes and another reads, is a
+// race without such a barrier; of threads of two blocks in any case. false: as CUDA again.
+void simt_use_metal_rules(bool metal);
 // What kernels may read and write besides their shared memory. Poisoned with NaN when it is added.
 void simt_memory_add(void *begin, size_t size);
 // The same, with what is in it.

@@ -82,6 +82,39 @@ static void test_defects(void **state) {
     simt_set_seed(0);
 }
 
+// What CUDA orders and Metal does not.
+static void test_metal_rules(void **state) {
+    static const struct {
+        const char *kernel, *says; // NULL: nothing
+    } rows[] = {
+        {"global_good", NULL},
+        {"global_bytes", NULL},
+        {"global_bytes_apart", NULL},
+        {"sum_rows_good", NULL},
+        {"global_bytes_read", "device memory that thread 1 of block"},
+        {"global_weak_barrier", "device memory that thread"},
+        {"global_blocks", "device memory that thread 0 of block"},
+        {"shared_exchange", "race"},
+    };
+    (void)state;
+#if GGML_THREAD_SANITIZER
+    return;
+#endif
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        for (uint64_t seed = 0; seed < 3; ++seed) {
+            simt_set_seed(seed);
+            simt_use_metal_rules(false);
+            assert_true(run(rows[i].kernel, 64));
+            simt_use_metal_rules(true);
+            assert_int_equal(run(rows[i].kernel, 64), !rows[i].says);
+            if (rows[i].says && !strstr(message, rows[i].says))
+                fail_msg("%s: %s", rows[i].kernel, message);
+        }
+    }
+    simt_set_seed(0);
+    simt_use_metal_rules(false);
+}
+
 static void test_poison(void **state) {
     (void)state;
     assert_true(run("sum_rows_not_set", 64));
@@ -99,9 +132,8 @@ static void test_launches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_defects),
-        cmocka_unit_test(test_poison),
+        cmocka_unit_test(test_sums),        cmocka_unit_test(test_defects),
+        cmocka_unit_test(test_metal_rules), cmocka_unit_test(test_poison),
         cmocka_unit_test(test_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,3 +85,60 @@ GPU_KERNEL(sum_rows_misaligned, 256, sum_args, p) {
     GPU_THREAD(g);
     if (gpu_tid(g) == 0) ((float *)p.y)[gpu_bid_x(g)] = *(const float *)(p.x + 2);
 }
+
+// Each thread has a part of the row, which another one reads: from device memory.
+GPU_FN void rotate(gpu_thread g, const sum_args &p, bool orders_global) {
+    float *y = (float *)p.y;
+    if (gpu_tid(g) == gpu_bid_x(g)) y[gpu_bid_x(g)] = 1.0f;
+    if (orders_global)
+        gpu_sync_global(g);
+    else
+        gpu_sync(g);
+    if (gpu_tid(g) == 5) y[gpu_bid_x(g)] += 1.0f;
+}
+GPU_KERNEL(global_good, 256, sum_args, p) {
+    GPU_THREAD(g);
+    rotate(g, p, true);
+}
+GPU_KERNEL(global_weak_barrier, 256, sum_args, p) {
+    GPU_THREAD(g);
+    rotate(g, p, false);
+}
+
+// All blocks write the same element.
+GPU_KERNEL(global_blocks, 256, sum_args, p) {
+    GPU_THREAD(g);
+    if (gpu_tid(g) == 0) *(float *)p.y = 1.0f;
+}
+
+// Bytes of one word by different threads, which is no race.
+GPU_KERNEL(global_bytes, 256, sum_args, p) {
+    GPU_THREAD(g);
+    if (gpu_tid(g) < 4) ((u8 *)p.y)[4 * gpu_bid_x(g) + gpu_tid(g)] = (u8)gpu_tid(g);
+}
+
+// The same, and then one of them is read by a thread that did not write it, or the rest of a word.
+GPU_FN void some_bytes(gpu_thread g, const sum_args &p, u32 read) {
+    u8 *y = (u8 *)p.y + 4 * gpu_bid_x(g);
+    if (gpu_tid(g) < 2) y[gpu_tid(g)] = (u8)gpu_tid(g);
+    gpu_sync(g);
+    if (gpu_tid(g) == 9) y[3] = y[read];
+}
+GPU_KERNEL(global_bytes_read, 256, sum_args, p) {
+    GPU_THREAD(g);
+    some_bytes(g, p, 1);
+}
+GPU_KERNEL(global_bytes_apart, 256, sum_args, p) {
+    GPU_THREAD(g);
+    some_bytes(g, p, 2);
+}
+
+// A lane reads what another wrote to shared memory before an exchange.
+GPU_KERNEL(shared_exchange, 256, sum_args, p) {
+    GPU_THREAD(g);
+    GPU_SHARED(float, parts, 256);
+    parts[gpu_tid(g)] = 1.0f;
+    const float other = gpu_shfl_xor(1.0f, 1);
+    const float sum = parts[gpu_tid(g) ^ 1u] + other;
+    if (gpu_tid(g) == 0) ((float *)p.y)[gpu_bid_x(g)] = sum;
+}

@@ -48,6 +48,9 @@ GPU_REGISTER(gpu_nbid_x, "nctaid.x")
 GPU_FN void gpu_sync(gpu_thread) {
     asm volatile("bar.sync 0;" ::: "memory");
 }
+GPU_FN void gpu_sync_global(gpu_thread g) {
+    gpu_sync(g); // which orders all memory
+}
 GPU_FN u32 gpu_bits(float value) {
     u32 bits;
     asm("mov.b32 %0, %1;" : "=r"(bits) : "f"(value));

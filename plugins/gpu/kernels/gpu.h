@@ -31,7 +31,8 @@ typedef gpu_number i64;
 //                                   the thread, the kernel's arguments (which are const)
 //   gpu_tid(g), gpu_ntid(g)         number of the thread in its block, threads of a block (one-dimensional)
 //   gpu_bid_x/y/z(g), gpu_nbid_x(g) number of the block, blocks in x
-//   gpu_sync(g)                     barrier of the block
+//   gpu_sync(g)                     barrier of the block, which orders shared memory
+//   gpu_sync_global(g)              one that also orders device memory between the threads of the block
 //   gpu_shfl_xor(v, m)              value of the lane whose number differs by m; all 32 lanes call it
 //   gpu_bits(f), gpu_float(u)       a float's bits, and back
 //   gpu_f16_to_f32, gpu_f32_to_f16  to nearest, ties to even

@@ -203,6 +203,7 @@ GPU_KERNEL(kernel_attention_matrix, 128, gpu_args, p) {
         tile_values(g, p, o, first, s);
     }
     if (tile_store(g, p, o, s)) return;
+    gpu_sync_global(g); // other threads write the same elements again
     const u32 n = (u32)p.operands[2].ne[0];
     const attention_memory plain = {parts, memory + ATTENTION_KEYS, memory + ATTENTION_KEYS + n,
                                     memory};

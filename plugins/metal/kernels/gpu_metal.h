@@ -5,7 +5,9 @@
 
 #include <metal_stdlib>
 
+// By the name that each version of the compiler knows.
 #pragma METAL fp contract(off)
+#pragma clang fp contract(off)
 
 // What the checks without Apple's compiler define in other ways.
 #if !defined(METAL_ATTRIBUTE)
@@ -58,6 +60,9 @@ GPU_FN u32 gpu_nbid_x(gpu_thread g) {
 }
 GPU_FN void gpu_sync(gpu_thread) {
     metal::threadgroup_barrier(metal::mem_flags::mem_threadgroup);
+}
+GPU_FN void gpu_sync_global(gpu_thread) {
+    metal::threadgroup_barrier(metal::mem_flags::mem_device | metal::mem_flags::mem_threadgroup);
 }
 GPU_FN u32 gpu_bits(float value) {
     return as_type<uint>(value);

@@ -144,6 +144,7 @@ static inline void seen(const void *address, size_t size, bool write, access_kin
         simt_fail("thread %u of block %u %s %zu bytes of %s memory outside of any object",
                   b->current->index, b->index, write ? "writes" : "reads", size,
                   is_shared ? "shared" : "global");
+    if (simt_metal_rules && !is_shared) simt_races_check(p, size, write);
     if (kind == ALIGNED && (uintptr_t)p % size != 0)
         simt_fail(
             "thread %u of block %u accesses %zu bytes at an address that is no multiple of it",
