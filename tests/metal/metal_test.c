@@ -24,7 +24,7 @@ void metal_find_runtime(void) {
     find(library, "fake_metal_calls", &metal.calls);
     find(library, "fake_metal_compiled", &metal.compiled);
     find(library, "fake_metal_threads", &metal.threads);
-    find(library, "fake_metal_drop_barrier", &metal.drop_barrier);
+    find(library, "fake_metal_drop", &metal.drop);
     find(library, "fake_metal_dropped", &metal.dropped);
 }
 

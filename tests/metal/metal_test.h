@@ -24,7 +24,7 @@ struct metal_runtime {
     long (*live)(void), (*faults)(void);
     long (*calls)(const char *selector);
     long (*compiled)(void), (*threads)(void);
-    void (*drop_barrier)(long n);
+    void (*drop)(const char *selector, long n);
     bool (*dropped)(void);
 };
 extern struct metal_runtime metal;

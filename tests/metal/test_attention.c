@@ -168,6 +168,14 @@ static void test_full(void **state) {
     unsetenv("FAKE_METAL_MEMORY");
 }
 
+// Nor where the device has no buffer that is large enough.
+static void test_no_large_buffer(void **state) {
+    (void)state;
+    setenv("FAKE_METAL_MAX_BUFFER", "300000", 1);
+    check(&(struct attention){32, 128, 1, 2560, 64, 1, 1, Q4, Q4, false, false, 0, 0}, 6, 1);
+    unsetenv("FAKE_METAL_MAX_BUFFER");
+}
+
 static void test_prompts(void **state) {
     (void)state;
     check(&(struct attention){64, 64, 40, 70, 4, 2, 1, F16, F16, true, false, 0, 0}, 7, 1);
@@ -243,9 +251,10 @@ static void test_faults(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tokens),  cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_prompts), cmocka_unit_test(test_hidden),
-        cmocka_unit_test(test_faults),  cmocka_unit_test(test_full),
+        cmocka_unit_test(test_tokens),          cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_prompts),         cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_faults),          cmocka_unit_test(test_full),
+        cmocka_unit_test(test_no_large_buffer),
     };
     metal_find_runtime();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -262,7 +262,11 @@ static void test_failures(void **state) {
     assert_int_equal(mtl_code(mtl_error(commands)), FAKE_METAL_OUT_OF_MEMORY);
     assert_string_equal(fake_metal_failed(), "what was queued");
     fake_metal_fail(-1, 0);
-    assert_null(mtl_new_buffer(r.device, (mtl_word)1 << 40, MTL_STORAGE_SHARED));
+    setenv("FAKE_METAL_MEMORY", "100", 1);
+    setenv("FAKE_METAL_MAX_BUFFER", "1000", 1);
+    assert_null(mtl_new_buffer(r.device, 1000, MTL_STORAGE_SHARED));
+    unsetenv("FAKE_METAL_MAX_BUFFER");
+    unsetenv("FAKE_METAL_MEMORY");
     assert_null(mtl_name(NULL));
     stop(&r);
 }
@@ -319,6 +323,27 @@ static void test_copies(void **state) {
     stop(&r);
 }
 
+// The 65th command buffer of a queue waits for the first one; there is nothing to wait for where
+// none is committed. Buffers are at most as long as the device says.
+static void test_limits(void **state) {
+    struct run r;
+    long faults = fake_metal_faults();
+    (void)state;
+    start(&r);
+    const mtl_id first = triple(&r, 0, r.x, r.y, NONE);
+    for (int i = 1; i < 65; ++i)
+        mtl_command_buffer(r.queues[0]);
+    assert_int_equal(mtl_status(first), MTL_STATUS_COMPLETED);
+    assert_int_equal(fake_metal_faults(), faults);
+    mtl_command_buffer(r.queues[0]);
+    FOUND;
+    setenv("FAKE_METAL_MAX_BUFFER", "1000", 1);
+    assert_null(mtl_new_buffer(r.device, 1001, MTL_STORAGE_SHARED));
+    FOUND;
+    unsetenv("FAKE_METAL_MAX_BUFFER");
+    stop(&r);
+}
+
 // Each is one fault more. What is left behind stays known, so that it is no leak of the test's.
 static void test_misuse(void **state) {
     static struct run r;
@@ -354,7 +379,8 @@ int main(void) {
         cmocka_unit_test(test_barriers), cmocka_unit_test(test_borrowed),
         cmocka_unit_test(test_failures), cmocka_unit_test(test_shared_memory),
         cmocka_unit_test(test_copies),   cmocka_unit_test(test_encoders),
-        cmocka_unit_test(test_usage),    cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_usage),    cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_misuse),
     };
     setenv("FAKE_METAL_TOLERANT", "1", 1);
     return mtl_start() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;

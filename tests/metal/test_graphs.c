@@ -139,7 +139,7 @@ static void test_missing_barriers(void **state) {
     ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
     build(&w, ggml_backend_dev_buffer_type(device), 0);
     for (;; ++n) {
-        metal.drop_barrier(n);
+        metal.drop("memoryBarrierWithScope:", n);
         const double worst = run(&w, stream, expected);
         if (!metal.dropped()) {
             assert_true(worst < 1e-5);
@@ -147,7 +147,7 @@ static void test_missing_barriers(void **state) {
         }
         if (worst < 1e-5) fail_msg("barrier %ld makes no difference", n);
     }
-    metal.drop_barrier(-1);
+    metal.drop("", -1);
     assert_true(n >= 5);
     release(&w);
     ggml_backend_free(stream);
@@ -223,6 +223,10 @@ static void test_parallel(void **state) {
     for (int i = 0; i < TRIES && metal.threads() < 2; ++i)
         assert_true(run(&w, stream, expected) < 1e-3);
     assert_true(metal.threads() >= 2);
+    // More command buffers than a queue of Metal's has at a time.
+    for (int i = 0; i < 6; ++i)
+        assert_int_equal(ggml_backend_graph_compute_async(stream, w.graph), GGML_STATUS_SUCCESS);
+    assert_true(run(&w, stream, expected) < 1e-3);
     // Whatever fails, what was committed runs, and the rest is gone.
     for (long n = 0; n < 54; n += 3) {
         metal.fail_after(n, FAKE_METAL_OUT_OF_MEMORY);

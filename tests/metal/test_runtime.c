@@ -2,6 +2,7 @@
 // The Metal plugin on the fake runtime: devices, streams, events and buffers together; each call
 // failing in turn; low memory; children of the process.
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,99 @@ static void test_faults(void **state) {
     sweep(FAKE_METAL_DEVICE_REMOVED);
     unsetenv("FAKE_METAL_UNIFIED");
     test_devices(state);
+}
+
+// --- planted mistakes ----------------------------------------------------------------------------
+
+enum { FOUND, NOT_FOUND, NOT_DROPPED, NO_PLUGIN };
+
+// In a process of its own, which a mistake that the runtime sees ends.
+static int without(const char *selector, long n) {
+    static struct work work;
+    metal.drop(selector, n);
+    ggml_clear_error();
+    ggml_backend_reg_t reg = metal_load();
+    if (!reg) return NO_PLUGIN;
+    const bool right = compute(&work, ggml_backend_reg_dev_get(reg, 0));
+    const bool told = ggml_last_status() != GGML_HOST_OK;
+    end(&work);
+    ggml_plugin_unload(reg);
+    if (!metal.dropped()) return NOT_DROPPED;
+    return right && !told && metal.live() == 0 ? NOT_FOUND : FOUND;
+}
+
+// Whichever message of the plugin's is left out: the runtime says what is wrong, results are, a
+// failure is told, or objects are left. Of references every third, as each costs a process.
+static void test_planted(void **state) {
+    static const struct {
+        const char *selector;
+        int step;
+    } rows[] = {
+        {"retain", 3},
+        {"release", 3},
+        {"commit", 1},
+        {"endEncoding", 1},
+        {"useResource:usage:", 1},
+        {"encodeSignalEvent:value:", 1},
+        {"encodeWaitForEvent:value:", 1},
+        {"addAllocation:", 1},
+        {"copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:", 1},
+    };
+    (void)state;
+    setenv("FAKE_METAL_DEVICES", "1", 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        long n = 0;
+        for (int status = 0, code = FOUND; code != NOT_DROPPED; n += rows[i].step) {
+            fflush(NULL);
+            const pid_t child = fork();
+            if (child == 0) {
+                const bool quiet = freopen("/dev/null", "w", stderr) != NULL;
+                signal(SIGABRT, SIG_DFL);
+                _exit(quiet ? without(rows[i].selector, n) : NO_PLUGIN);
+            }
+            assert_int_equal(waitpid(child, &status, 0), child);
+            code = WIFEXITED(status) ? WEXITSTATUS(status) : FOUND;
+            if (code == NOT_FOUND || code == NO_PLUGIN)
+                fail_msg("nobody misses message %ld of %s (%d)", n, rows[i].selector, code);
+        }
+        assert_true(n > rows[i].step);
+    }
+    setenv("FAKE_METAL_DEVICES", "2", 1);
+}
+
+// What Metal says of a command buffer, as a status.
+static void test_codes(void **state) {
+    static const struct {
+        int code;
+        enum ggml_host_status status;
+    } rows[] = {
+        {1, GGML_HOST_FAILED},        // internal
+        {2, GGML_HOST_FAILED},        // timeout
+        {3, GGML_HOST_FAILED},        // page fault
+        {4, GGML_HOST_DEVICE_LOST},   // access revoked
+        {7, GGML_HOST_FAILED},        // not permitted
+        {8, GGML_HOST_OUT_OF_MEMORY}, // out of memory
+        {11, GGML_HOST_DEVICE_LOST},  // device removed
+    };
+    static struct work work;
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        ggml_backend_reg_t reg = metal_load();
+        assert_true(compute(&work, metal_device(reg, 0)));
+        metal.fail_after(1, rows[i].code); // after the command buffer is made
+        ggml_backend_event_record(work.event, work.streams[0]);
+        ggml_clear_error();
+        ggml_backend_synchronize(work.streams[0]);
+        assert_int_equal(ggml_last_status(), rows[i].status);
+        metal.fail_after(-1, 0);
+        ggml_clear_error();
+        ggml_backend_event_record(work.event, work.streams[0]);
+        ggml_backend_synchronize(work.streams[0]);
+        assert_int_equal(ggml_last_status() == GGML_HOST_OK,
+                         rows[i].status != GGML_HOST_DEVICE_LOST);
+        end(&work);
+        metal_unload(reg);
+    }
 }
 
 // A device that is lost says so at every call, until the plugin is loaded again.
@@ -349,7 +443,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_lost),        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_child),       cmocka_unit_test(test_unfit),
         cmocka_unit_test(test_host_memory), cmocka_unit_test(test_separate_memory),
-        cmocka_unit_test(test_amd),
+        cmocka_unit_test(test_amd),         cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_planted),
     };
     const struct CMUnitTest without[] = {cmocka_unit_test(test_no_metal)};
     if (argc > 1 && strcmp(argv[1], "no-metal") == 0)

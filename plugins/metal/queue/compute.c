@@ -42,7 +42,8 @@ static struct metal_recording **make_room(struct metal_stream *stream) {
 // that it had before keeps that. False: there is not so much.
 static bool get_scratch(struct metal_stream *stream, size_t bytes) {
     if (bytes <= stream->scratch_bytes) return true;
-    if (bytes > metal_device_room(stream->device)) return false;
+    if (bytes > stream->device->max_buffer || bytes > metal_device_room(stream->device))
+        return false;
     const mtl_id scratch = mtl_new_buffer(stream->context->device, bytes, MTL_STORAGE_PRIVATE);
     if (!scratch) return false;
     mtl_release(stream->scratch);
