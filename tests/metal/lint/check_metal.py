@@ -29,6 +29,7 @@ FORBIDDEN = [
     (r"(?<!GPU_GLOBAL )(?<!GPU_GLOBAL const )(?<!GPU_LOCAL )(?<!GPU_LOCAL const )(?<!GPU_PRIVATE )(?<!GPU_PRIVATE const )(?<!GPU_ARGS )"
      rf"\b{TYPE} ?[*&](?![=&])",
      "a pointer without an address space"),
+    (r"^\s+static\b", "a variable of a function that is static"),
 ]
 
 # What is replaced, by what, and what that is a case of.
@@ -52,6 +53,10 @@ MISTAKES = [
     ("gpu_wide result = {1.0f, 0.0f};", "double result = 1.0;", "a double"),
     ("const i32 own = key_of(", "auto own = [&](int) { return 0; }; (void)own(0); const i32 unused = key_of(", "a lambda"),
     ("u16 bits;", "u16 half;", "a reserved word"),
+    ("GPU_FN float gpu_warp_sum(float x) {\n", "GPU_FN float gpu_warp_sum(float x) {\n    GPU_SHARED(float, more, 4);\n    more[0] = x;\n",
+     "shared memory of a function that is no kernel"),
+    ("GPU_FN float gpu_warp_sum(float x) {\n", "GPU_FN float gpu_warp_sum(float x) {\n    static float before = 0.0f;\n    x += before;\n",
+     "a static variable"),
     ("typedef long gpu_number;", "typedef long long gpu_number;", "long long"),
 ]
 
@@ -71,8 +76,20 @@ def own_lines(text):
     return "\n".join(line for line in text.splitlines() if not line.startswith("#"))
 
 
+def shared_outside(text):
+    """A line that declares shared memory outside of a kernel, or None: Metal has it in kernels alone."""
+    function = ""
+    for line in own_lines(text).splitlines():
+        function = line if re.match(r"GPU_(?:KERNEL|FN|FAR)\b", line) else function
+        if "GPU_SHARED(" in line and not function.startswith("GPU_KERNEL"):
+            return line.strip()
+    return None
+
+
 def first_fault(clang, text, known=frozenset()):
     """The first thing that is wrong, outside of lines that were looked at before."""
+    if outside := shared_outside(text):
+        return f"shared memory of a function that is no kernel: {outside}"
     for line in own_lines(text).splitlines():
         if line in known:
             continue
