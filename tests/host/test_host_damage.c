@@ -20,6 +20,18 @@ static enum ggml_host_status check(const struct bytes *bytes) {
     return plugin_image_check(&source, &needs);
 }
 
+// One read fails, as of a disk, after so many; those behind it succeed again.
+struct tired {
+    const unsigned char *data;
+    size_t left;
+};
+
+static enum ggml_host_status read_tired(void *context, uint64_t offset, void *out, size_t size) {
+    struct tired *tired = context;
+    if (tired->left-- == 0) return ggml_fail(GGML_HOST_IO_ERROR, "the disk has a hole");
+    return read_memory((void *)(uintptr_t)tired->data, offset, out, size);
+}
+
 // --- what files are made of ----------------------------------------------------------------------
 
 static ElfW(Phdr) * last_load(const struct bytes *bytes) {
@@ -116,12 +128,15 @@ SOUND(note_of_nothing, become(bytes, PT_NOTE)->p_memsz = 0;
       segment_of(bytes, PT_NOTE, 0)->p_vaddr = FAR)
 SOUND(thread_memory, become(bytes, PT_TLS))
 SOUND(no_libraries, forget(bytes, DT_NEEDED))
+// Any text of the table is a name, with all of the table behind it.
+SOUND(library_of_a_symbol_s_name, set_value(bytes, DT_NEEDED, 1))
 SOUND(hidden_sections, hide(bytes, SHT_DYNSYM); hide(bytes, SHT_GNU_HASH); hide(bytes, SHT_RELA);
       hide(bytes, SHT_INIT_ARRAY); hide(bytes, SHT_FINI_ARRAY); hide(bytes, SHT_GNU_versym);
       hide(bytes, SHT_GNU_verneed))
 
 // The table of program headers. Without any there is no dynamic section, which is found out there.
 WRONG(program_headers_of_another_size, header_of(bytes)->e_phentsize += 1)
+WRONG(more_program_headers_than_fit, header_of(bytes)->e_phnum = 200)
 // LOAD segments: within the file and the addresses.
 WRONG(load_ends_beyond_the_file, ElfW(Phdr) *load = add_load(bytes);
       load->p_offset = bytes->size / PAGE * PAGE; load->p_filesz = load->p_memsz = 2 * PAGE)
@@ -236,8 +251,13 @@ WRONG(other_constructors, section_of(bytes, ".rodata")->sh_type = SHT_INIT_ARRAY
 WRONG(other_destructors, section_of(bytes, ".rodata")->sh_type = SHT_FINI_ARRAY)
 WRONG(other_relocations, section_of(bytes, ".rodata")->sh_type = SHT_RELA)
 WRONG(other_short_relocations, section_of(bytes, ".rodata")->sh_type = SHT_REL)
+WRONG(constructors_of_another_table,
+      set_value(bytes, DT_INIT_ARRAY, section_of(bytes, ".dynamic")->sh_addr))
+WRONG(destructors_of_another_table,
+      set_value(bytes, DT_FINI_ARRAY, section_of(bytes, ".dynamic")->sh_addr))
 WRONG(more_constructors, entry_of(bytes, DT_INIT_ARRAYSZ)->d_un.d_val += sizeof(void *))
 WRONG(more_destructors, entry_of(bytes, DT_FINI_ARRAYSZ)->d_un.d_val += sizeof(void *))
+WRONG(bytes_of_a_section_of_zeros, section_of(bytes, ".dynamic")->sh_type = SHT_NOBITS)
 WRONG(bytes_in_place_of_zeros, last_load(bytes)->p_filesz = last_load(bytes)->p_memsz)
 
 // What a page that was lost leaves.
@@ -271,9 +291,13 @@ static void check_cases(const char *path, const struct file_case *cases, size_t 
 
 static void test_f6_what_is_sound_is_accepted(void **state) {
     (void)state;
-    static const struct file_case cases[] = {CASE(nothing),         CASE(one_more_load),
-                                             CASE(note_of_nothing), CASE(thread_memory),
-                                             CASE(no_libraries),    CASE(hidden_sections)};
+    static const struct file_case cases[] = {CASE(nothing),
+                                             CASE(one_more_load),
+                                             CASE(note_of_nothing),
+                                             CASE(thread_memory),
+                                             CASE(no_libraries),
+                                             CASE(hidden_sections),
+                                             CASE(library_of_a_symbol_s_name)};
     CHECK(FIXTURES "/ggml-marker.so", cases, GGML_HOST_OK);
     CHECK(SHARED_CORE, cases, GGML_HOST_OK);
 }
@@ -282,6 +306,7 @@ static void test_f6_each_clause_of_segments(void **state) {
     (void)state;
     static const struct file_case cases[] = {
         CASE(program_headers_of_another_size),
+        CASE(more_program_headers_than_fit),
         CASE(load_ends_beyond_the_file),
         CASE(load_begins_beyond_the_file),
         CASE(load_of_more_file_than_memory),
@@ -359,6 +384,9 @@ static void test_f6_each_clause_of_sections(void **state) {
     (void)state;
     static const struct file_case cases[] = {
         CASE(section_elsewhere),
+        CASE(constructors_of_another_table),
+        CASE(destructors_of_another_table),
+        CASE(bytes_of_a_section_of_zeros),
         CASE(section_beyond_the_file_s_part),
         CASE(section_that_can_not_be_read),
         CASE(code_that_can_not_be_run),
@@ -385,12 +413,49 @@ static void test_f6_each_clause_of_sections(void **state) {
     CHECK(SHARED_CORE, cases, GGML_HOST_DAMAGED_FILE);
 }
 
+// Each read may fail, and what it should have brought is not looked at.
+static void test_f6_reads_that_fail(void **state) {
+    (void)state;
+    static const char *const paths[] = {FIXTURES "/ggml-marker.so", SHARED_CORE};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); ++i) {
+        struct bytes bytes = read_whole(paths[i]);
+        enum ggml_host_status status = GGML_HOST_IO_ERROR;
+        for (size_t n = 0; status != GGML_HOST_OK; ++n) {
+            struct tired tired = {bytes.data, n};
+            struct image_needs needs;
+            const struct image_source source = {read_tired, &tired, bytes.size, "tired"};
+            status = plugin_image_check(&source, &needs);
+            if (status != GGML_HOST_OK && status != GGML_HOST_IO_ERROR)
+                fail_msg("read %zu: status %d: %s", n, (int)status, ggml_last_error());
+            if (status == GGML_HOST_OK) assert_int_equal(tired.left, 0); // none has failed
+        }
+        ggml_clear_error();
+        free(bytes.data);
+    }
+}
+
+// What the loader is told of a sound file: whether it stays mapped.
+static void test_f29_a_file_says_that_it_stays(void **state) {
+    (void)state;
+    for (int stays = 0; stays < 2; ++stays) {
+        struct bytes bytes = read_whole(FIXTURES "/ggml-marker.so");
+        struct image_needs needs;
+        const struct image_source source = {read_memory, bytes.data, bytes.size, "crafted"};
+        if (stays) add_entry(&bytes, DT_FLAGS_1, DF_1_NODELETE);
+        assert_int_equal(plugin_image_check(&source, &needs), GGML_HOST_OK);
+        assert_int_equal(needs.stays, stays);
+        free(bytes.data);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_f6_what_is_sound_is_accepted),
         cmocka_unit_test(test_f6_each_clause_of_segments),
         cmocka_unit_test(test_f6_each_clause_of_tables),
         cmocka_unit_test(test_f6_each_clause_of_sections),
+        cmocka_unit_test(test_f6_reads_that_fail),
+        cmocka_unit_test(test_f29_a_file_says_that_it_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
