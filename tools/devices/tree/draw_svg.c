@@ -207,18 +207,21 @@ bool draw_svg(const struct inventory *inventory, FILE *stream) {
     return !ferror(stream);
 }
 
-// The drawing in its own size, smaller where the window is.
+// The drawing in its own size, smaller where the window is, down to what can be read.
 bool draw_html(const struct inventory *inventory, FILE *stream) {
+    enum { READABLE_WIDTH = 640 };
     struct node *root = tree_build(inventory);
     if (!root) return false;
+    const unsigned width = measure(root).width + 2 * GAP;
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
           "<meta name=\"viewport\" content=\"width=device-width\"><title>",
           stream);
     put_text(root->label, stream);
-    fputs(" - ggml-devices</title>\n<style>:root{color-scheme:light dark}body{margin:16px;"
-          "font:14px system-ui,sans-serif}div{overflow-x:auto}svg{display:block;max-width:100%;"
-          "min-width:640px;height:auto}p{color:#7a8490}</style></head>\n<body><div>\n",
-          stream);
+    fprintf(stream,
+            " - ggml-devices</title>\n<style>:root{color-scheme:light dark}body{margin:16px;"
+            "font:14px system-ui,sans-serif}div{overflow-x:auto}svg{display:block;max-width:100%%;"
+            "min-width:%upx;height:auto}p{color:#7a8490}</style></head>\n<body><div>\n",
+            width < READABLE_WIDTH ? width : READABLE_WIDTH);
     put_svg(root, stream);
     fprintf(
         stream,
