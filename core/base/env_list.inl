@@ -89,6 +89,13 @@ GGML_ENV_ROW(GGML_CUDA_P2P, "links",
 GGML_ENV_ROW(GGML_CUDA_REGISTER_HOST, "0",
              "1: the CUDA plugin makes buffers over the application's own memory, which it pins for the "
              "time: for fast copies, as kernels don't work on it.")
+GGML_ENV_ROW(GGML_CUDA_MEMORY_LIMIT, "none",
+             "Bytes that the CUDA plugin may have of each device's memory, perhaps with K, M or G: the "
+             "device seems to be of that size. Code and what the driver keeps are not counted.")
+GGML_ENV_ROW(GGML_CUDA_NO_VMM, "0",
+             "1: the CUDA plugin uses none of the driver's memory that grows in place: every buffer is an "
+             "allocation of the driver's, as tools that look for accesses out of bounds want it, and no "
+             "memory can be shared with other processes.")
 GGML_ENV_ROW(GGML_CUDA_NO_PINNED, "0", "1: devices of the CUDA plugin have no pinned memory of the host.")
 GGML_ENV_ROW(GGML_METAL_CACHE, "XDG_CACHE_HOME/ggml-host, ~/.cache/ggml-host",
              "Absolute directory in which the Metal plugin keeps compiled kernels; 0: nowhere.")

@@ -4,7 +4,8 @@
 // FAKE_CUDA_DEVICES: how many devices there are (1); FAKE_CUDA_MEMORY: bytes of each (1 GiB);
 // FAKE_CUDA_CAPABILITY: its capability (90); FAKE_CUDA_PEERS: 0: no device reaches another's
 // memory, 1: over the bus, 2: over links of their own (0); FAKE_CUDA_PTX: 10 times the latest
-// version of PTX that it compiles (90); FAKE_CUDA_MIG: devices are parts of one.
+// version of PTX that it compiles (90); FAKE_CUDA_MIG: devices are parts of one; FAKE_CUDA_VMM: 0:
+// no memory behind reserved addresses (1); FAKE_CUDA_UUID: 32 hexadecimal digits, of all devices.
 // CUDA_VISIBLE_DEVICES is read as the driver does.
 #include "fake_cuda_state.h"
 
@@ -141,14 +142,23 @@ API CUresult cuDeviceGetAttribute(int *out, int attribute, CUdevice) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *out = capability % 10; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *out = 4; break;
     case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED: *out = 1; break;
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+        *out = fake_number("FAKE_CUDA_VMM", 1) != 0;
+        break;
     default: *out = 0;
     }
     return CUDA_SUCCESS;
 }
 API CUresult cuDeviceGetUuid_v2(CUuuid *out, CUdevice device) {
     ENTER_WITHOUT_CONTEXT
+    const char *text = getenv("FAKE_CUDA_UUID");
     memset(out, 0x5a, sizeof(*out));
     out->bytes[15] = (char)visible[device];
+    for (int i = 0; text && i < 16 && text[2 * i] && text[2 * i + 1]; ++i) {
+        const char byte[3] = {text[2 * i], text[2 * i + 1], 0};
+        out->bytes[i] = (char)strtoul(byte, nullptr, 16);
+    }
     return CUDA_SUCCESS;
 }
 API CUresult cuDeviceGetPCIBusId(char *out, int size, CUdevice device) {

@@ -78,8 +78,7 @@ static launch launch_of(const CUDA_KERNEL_NODE_PARAMS *p) {
 static void show_memory(int device, bool all) {
     if (fake.n_visible < 2) return;
     for (auto &m : fake_memory) {
-        const int other = m.second.device;
-        if (other < 0 || other == device || fake.peers[device][other]) continue;
+        if (m.second.device < 0 || fake_reaches(device, m.second)) continue;
         if (all)
             simt_memory_show((void *)m.first, m.second.size);
         else

@@ -7,17 +7,17 @@
 
 std::map<uintptr_t, fake_allocation> &fake_memory = *new std::map<uintptr_t, fake_allocation>();
 
-static size_t total_memory(void) {
+size_t fake_total_memory(void) {
     return fake_number("FAKE_CUDA_MEMORY", (size_t)1 << 30);
 }
 API CUresult cuDeviceTotalMem_v2(size_t *out, CUdevice) {
     ENTER_WITHOUT_CONTEXT
-    *out = total_memory();
+    *out = fake_total_memory();
     return CUDA_SUCCESS;
 }
 API CUresult cuMemGetInfo_v2(size_t *out_free, size_t *out_total) {
     ENTER
-    *out_total = total_memory();
+    *out_total = fake_total_memory();
     *out_free = *out_total - fake.used[fake_current()];
     return CUDA_SUCCESS;
 }
@@ -25,7 +25,7 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t size) {
     ENTER
     const int device = fake_current();
     if (size == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (size > total_memory() - fake.used[device]) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (size > fake_total_memory() - fake.used[device]) return CUDA_ERROR_OUT_OF_MEMORY;
     void *p = aligned_alloc(512, (size + 511) / 512 * 512);
     if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
     simt_memory_add(p, size);
@@ -41,6 +41,7 @@ API CUresult cuMemFree_v2(CUdeviceptr pointer) {
     auto at = fake_memory.find((uintptr_t)pointer);
     if (at == fake_memory.end() || at->second.device < 0) return CUDA_ERROR_INVALID_VALUE;
     fake_finish_all(); // the driver waits as well
+    if (at->second.is_mapped) return fake_forget_external(pointer);
     fake.used[at->second.device] -= at->second.size;
     fake_memory.erase(at);
     simt_memory_remove(p);

@@ -41,7 +41,9 @@ struct CUstream_st {
 
 struct fake_allocation {
     size_t size;
-    int device; // -1: the host's
+    int device;             // -1: the host's
+    bool is_mapped = false; // behind reserved addresses: `access` says who reaches it
+    uint32_t access = 0;    // bits of devices
 };
 extern std::map<uintptr_t, fake_allocation> &fake_memory;
 
@@ -51,6 +53,11 @@ int fake_enter(const char *name, bool needs_context);
 int fake_current(void);
 bool fake_is_stream_here(CUstream stream);
 size_t fake_number(const char *name, size_t otherwise);
+size_t fake_total_memory(void);
+// Frees what cuExternalMemoryGetMappedBuffer() returned, by cuMemFree().
+CUresult fake_forget_external(CUdeviceptr pointer);
+// Whether kernels of the device reach the memory.
+bool fake_reaches(int device, const fake_allocation &memory);
 // Does all that is queued.
 void fake_finish(CUstream stream);
 void fake_finish_all(void);

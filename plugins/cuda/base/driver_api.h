@@ -19,9 +19,51 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUextMemory_st *CUexternalMemory;
+typedef unsigned long long CUmemGenericAllocationHandle; // physical memory without an address
 typedef struct {
     char bytes[16];
 } CUuuid;
+
+// Where physical memory lies, and what it may be exported as.
+typedef struct {
+    int type;
+    int id;
+} CUmemLocation;
+typedef struct {
+    int type;
+    int requestedHandleTypes;
+    CUmemLocation location;
+    void *win32HandleMetaData;
+    struct {
+        unsigned char compressionType, gpuDirectRDMACapable;
+        unsigned short usage;
+        unsigned char reserved[4];
+    } allocFlags;
+} CUmemAllocationProp;
+typedef struct {
+    CUmemLocation location;
+    int flags;
+} CUmemAccessDesc;
+// Memory of another interface of the driver, such as Vulkan's.
+typedef struct {
+    int type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+    } handle;
+    unsigned long long size;
+    unsigned flags;
+    unsigned reserved[16];
+} CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
+typedef struct {
+    unsigned long long offset, size;
+    unsigned flags;
+    unsigned reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 
 // A launch as a node of a graph: the first version of the struct, which drivers of all versions
 // take by the symbols without a suffix.
@@ -65,6 +107,16 @@ enum {
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
     CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED = 99,
+    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 102,
+    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED = 103,
+};
+enum {
+    CU_MEM_ALLOCATION_TYPE_PINNED = 1,
+    CU_MEM_LOCATION_TYPE_DEVICE = 1,
+    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1,
+    CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3,
+    CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD = 1,
 };
 // Of a pair of devices: whether atomic operations reach the other's memory, as over NVLink.
 enum { CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED = 3 };
@@ -152,7 +204,34 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2 };
                  size_t size, CUstream stream))                                                    \
     CU_FUNCTION(cuMemHostRegister, cuMemHostRegister_v2,                                           \
                 (void *pointer, size_t size, unsigned flags))                                      \
-    CU_FUNCTION(cuMemHostUnregister, cuMemHostUnregister, (void *pointer))
+    CU_FUNCTION(cuMemHostUnregister, cuMemHostUnregister, (void *pointer))                         \
+    CU_FUNCTION(cuMemGetAllocationGranularity, cuMemGetAllocationGranularity,                      \
+                (size_t * out_bytes, const CUmemAllocationProp *about, int option))                \
+    CU_FUNCTION(cuMemAddressReserve, cuMemAddressReserve,                                          \
+                (CUdeviceptr * out_begin, size_t size, size_t alignment, CUdeviceptr near,         \
+                 unsigned long long flags))                                                        \
+    CU_FUNCTION(cuMemAddressFree, cuMemAddressFree, (CUdeviceptr begin, size_t size))              \
+    CU_FUNCTION(cuMemCreate, cuMemCreate,                                                          \
+                (CUmemGenericAllocationHandle * out_memory, size_t size,                           \
+                 const CUmemAllocationProp *about, unsigned long long flags))                      \
+    CU_FUNCTION(cuMemRelease, cuMemRelease, (CUmemGenericAllocationHandle memory))                 \
+    CU_FUNCTION(cuMemMap, cuMemMap,                                                                \
+                (CUdeviceptr at, size_t size, size_t offset, CUmemGenericAllocationHandle memory,  \
+                 unsigned long long flags))                                                        \
+    CU_FUNCTION(cuMemUnmap, cuMemUnmap, (CUdeviceptr at, size_t size))                             \
+    CU_FUNCTION(cuMemSetAccess, cuMemSetAccess,                                                    \
+                (CUdeviceptr at, size_t size, const CUmemAccessDesc *who, size_t n))               \
+    CU_FUNCTION(cuMemExportToShareableHandle, cuMemExportToShareableHandle,                        \
+                (void *out_handle, CUmemGenericAllocationHandle memory, int type,                  \
+                 unsigned long long flags))                                                        \
+    CU_FUNCTION(cuMemImportFromShareableHandle, cuMemImportFromShareableHandle,                    \
+                (CUmemGenericAllocationHandle * out_memory, void *handle, int type))               \
+    CU_FUNCTION(cuImportExternalMemory, cuImportExternalMemory,                                    \
+                (CUexternalMemory * out_memory, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *about))    \
+    CU_FUNCTION(cuExternalMemoryGetMappedBuffer, cuExternalMemoryGetMappedBuffer,                  \
+                (CUdeviceptr * out_pointer, CUexternalMemory memory,                               \
+                 const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *about))                                   \
+    CU_FUNCTION(cuDestroyExternalMemory, cuDestroyExternalMemory, (CUexternalMemory memory))
 
 // Filled once before any thread can use it, constant afterwards: reading needs no lock.
 struct cu_api {

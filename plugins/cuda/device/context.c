@@ -8,6 +8,7 @@
 #include "device/image.h"
 #include "device/loader.h"
 #include "device/peer.h"
+#include "memory/budget.h"
 
 // Errors from 700 to 799 are the ones after which the driver refuses all work of the context, but
 // for those that only say what is registered or enabled already.
@@ -103,9 +104,31 @@ static enum ggml_host_status allow_shared(struct cuda_context *context) {
     return status;
 }
 
+// Memory that grows in place needs a driver that puts memory behind addresses. Who is told not to
+// use it, as where a tool knows whole allocations alone, has each buffer as one.
+static enum ggml_host_status find_memory(struct cuda_context *context) {
+    const struct cu_api *api = cuda_api();
+    int maps = 0, exports = 0;
+    CUresult result = api->cuDeviceTotalMem(&context->memory, context->device);
+    if (result == CUDA_SUCCESS)
+        result = api->cuDeviceGetAttribute(
+            &maps, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, context->device);
+    if (result == CUDA_SUCCESS)
+        result = api->cuDeviceGetAttribute(
+            &exports, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+            context->device);
+    const enum ggml_host_status status =
+        cuda_context_check(context, result, "cuDeviceGetAttribute");
+    if (status != GGML_HOST_OK || !maps || gpu_is_set("GGML_CUDA_NO_VMM")) return status;
+    context->unit = cuda_range_unit(context, 0);
+    context->exports = exports != 0;
+    return context->unit > 0 ? GGML_HOST_OK : GGML_HOST_FAILED;
+}
+
 static enum ggml_host_status load(struct cuda_context *context) {
     const struct cu_api *api = cuda_api();
-    enum ggml_host_status status = load_module(context);
+    enum ggml_host_status status = find_memory(context);
+    if (status == GGML_HOST_OK) status = load_module(context);
     for (int i = 0; i < SIMT_ALL_KERNELS && status == GGML_HOST_OK; ++i)
         status = cuda_context_check(
             context,
@@ -126,6 +149,8 @@ struct cuda_context *cuda_context_new(CUdevice device) {
     memset(context, 0, sizeof(*context));
     context->device = device;
     pthread_mutex_init(&context->mutex, NULL);
+    cuda_pool_init(&context->pool);
+    context->limit = cuda_budget_limit();
     CUcontext handle = NULL;
     enum ggml_host_status status = cuda_context_check(
         context, cuda_api()->cuDevicePrimaryCtxRetain(&handle, device), "cuDevicePrimaryCtxRetain");
@@ -154,6 +179,7 @@ void cuda_context_free(struct cuda_context *context) {
     if (here && context->handle && api->cuCtxPushCurrent(context->handle) == CUDA_SUCCESS) {
         if (context->transfers) api->cuStreamDestroy(context->transfers);
         if (context->module) api->cuModuleUnload(context->module);
+        cuda_pool_free(context);
         cuda_context_leave();
     }
     if (here && context->handle) api->cuDevicePrimaryCtxRelease(context->device);

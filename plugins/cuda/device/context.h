@@ -9,6 +9,7 @@
 
 #include "base/driver_api.h"
 #include "gpu/base/util.h"
+#include "memory/pool.h"
 #include "simt/kernels.h"
 
 struct cuda_context {
@@ -20,6 +21,13 @@ struct cuda_context {
     atomic_bool lost;
     atomic_uint reaches; // bits of the devices whose memory kernels reach besides their own
     unsigned features;   // enum simt_feature
+    // Memory.
+    size_t memory;         // bytes that the device has
+    size_t limit;          // bytes that the plugin may have of it
+    atomic_size_t used;    // bytes that it has
+    size_t unit;           // of memory that grows in place; 0: there is none
+    bool exports;          // memory for others, by file descriptors
+    struct cuda_pool pool; // of small buffers
     CUfunction functions[SIMT_ALL_KERNELS];
 };
 

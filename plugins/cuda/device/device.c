@@ -4,6 +4,7 @@
 #include "device/device.h"
 
 #include "device/loader.h"
+#include "memory/budget.h"
 #include "memory/buffer.h"
 #include "queue/event.h"
 #include "queue/stream.h"
@@ -22,7 +23,8 @@ struct cuda_context *cuda_device_context(struct cuda_device *device) {
     return context;
 }
 
-// Only a context knows what is free: before there is one, all of it.
+// Only a context knows what is free: before there is one, all of it. A limit makes the device
+// smaller.
 // Under the mutex: another thread may be making the context.
 static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *out_total) {
     struct cuda_device *device = handle->context;
@@ -34,8 +36,12 @@ static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *o
         if (cuda_api()->cuMemGetInfo(&free, &total) != CUDA_SUCCESS) free = total = device->memory;
         cuda_context_leave();
     }
+    const size_t limit = context ? context->limit : cuda_budget_limit();
+    const size_t used = context ? atomic_load(&context->used) : 0;
     pthread_mutex_unlock(&device->mutex);
-    *out_free = MIN(free, total);
+    total = MIN(total, limit);
+    *out_free = MIN(free, limit > used ? limit - used : 0);
+    *out_free = MIN(*out_free, total);
     *out_total = total;
 }
 

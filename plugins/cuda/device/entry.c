@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The plugin's note and entry. Drivers leave threads behind: it stays mapped.
 #include "device/device.h"
+#include "memory/external.h"
 #include "queue/comm.h"
 #include "queue/profile.h"
 
@@ -8,6 +9,8 @@ static const void *extension(const char *id, uint32_t min_revision) {
     if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0) return gpu_device_info_extension(min_revision);
     if (strcmp(id, GGML_EXTENSION_PROFILE) == 0)
         return min_revision <= cuda_profile_extension.revision ? &cuda_profile_extension : NULL;
+    if (strcmp(id, GGML_EXTENSION_EXTERNAL_MEMORY) == 0)
+        return min_revision <= cuda_external_memory.revision ? &cuda_external_memory : NULL;
     if (strcmp(id, GGML_EXTENSION_COMM) == 0)
         return min_revision <= cuda_comm.revision ? &cuda_comm : NULL;
     return NULL;

@@ -36,8 +36,12 @@ static void enable(struct cuda_context *from, struct cuda_context *to) {
     if (api->cuCtxPushCurrent(from->handle) != CUDA_SUCCESS) return;
     const CUresult result = api->cuCtxEnablePeerAccess(to->handle, 0);
     cuda_context_leave();
-    if (result == CUDA_SUCCESS || result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
-        atomic_fetch_or(&from->reaches, 1u << to->device);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return;
+    // Access between contexts does not hold for memory that was put behind addresses.
+    if (api->cuCtxPushCurrent(to->handle) != CUDA_SUCCESS) return;
+    const enum ggml_host_status status = cuda_pool_admit(to, from->device);
+    cuda_context_leave();
+    if (status == GGML_HOST_OK) atomic_fetch_or(&from->reaches, 1u << to->device);
 }
 
 void cuda_peers_add(struct cuda_context *context) {

@@ -5,6 +5,7 @@
 
 #include "device/loader.h"
 #include "gpu/base/tables.h"
+#include "memory/budget.h"
 
 // Bytes. cuMemAlloc aligns to 256; operands that begin so are read in whole sectors of 32 bytes and
 // lines of 128.
@@ -12,27 +13,44 @@ enum { ALIGNMENT = 256 };
 
 // --- memory of the device ------------------------------------------------------------------------
 
+static void give_back(struct cuda_buffer *buffer) {
+    const struct cu_api *api = cuda_api();
+    struct cuda_context *context = buffer->context;
+    if (buffer->is_callers) {
+        api->cuMemHostUnregister(buffer->host);
+    } else if (buffer->host) {
+        api->cuMemFreeHost(buffer->host);
+    } else if (buffer->piece) {
+        cuda_pool_give_back(context, buffer->piece);
+    } else if (buffer->external) {
+        if (buffer->base) api->cuMemFree(buffer->base);
+        api->cuDestroyExternalMemory(buffer->external);
+    } else if (buffer->range.reserved > 0 || buffer->has_memory) {
+        cuda_range_close(context, &buffer->range, buffer->budgeted);
+        if (buffer->has_memory) api->cuMemRelease(buffer->memory);
+    } else if (buffer->base) {
+        cuda_memory_free(context, buffer->base, buffer->budgeted);
+    } else {
+        cuda_budget_return(context, buffer->budgeted);
+    }
+}
+
 // Work that is queued may still use it. In a child of the process nothing is done: the memory is
 // the parent's.
-static void release(struct cuda_buffer *buffer) {
+void cuda_buffer_release(struct cuda_buffer *buffer) {
     const struct cu_api *api = cuda_api();
     // The driver's state is the parent's after a fork: each call there fails or hangs. So the
     // memory is left to the parent, which frees it when it ends.
     if (cuda_in_owner() && api->cuCtxPushCurrent(buffer->context->handle) == CUDA_SUCCESS) {
         api->cuCtxSynchronize();
-        if (buffer->is_callers)
-            api->cuMemHostUnregister(buffer->host);
-        else if (buffer->host)
-            api->cuMemFreeHost(buffer->host);
-        else
-            api->cuMemFree(buffer->base);
+        give_back(buffer);
         cuda_context_leave();
     }
     ggml_aligned_free(buffer, sizeof(*buffer));
 }
 
 static void device_free(ggml_backend_buffer_t handle) {
-    release(handle->context);
+    cuda_buffer_release(handle->context);
     ggml_sdk_buffer_free(handle);
 }
 
@@ -42,7 +60,11 @@ static void *device_base(ggml_backend_buffer_t handle) {
 
 struct cuda_buffer *cuda_buffer_of(const struct ggml_tensor *tensor) {
     const ggml_backend_buffer_t owner = gpu_buffer_of(tensor);
-    return owner && owner->table->free == device_free ? owner->context : NULL;
+    return owner ? cuda_buffer_from(owner) : NULL;
+}
+
+struct cuda_buffer *cuda_buffer_from(ggml_backend_buffer_t handle) {
+    return handle->table->free == device_free ? handle->context : NULL;
 }
 
 CUresult cuda_copy(CUdeviceptr to, const struct cuda_context *context_to, CUdeviceptr from,
@@ -174,7 +196,7 @@ static const struct ggml_buffer_table device_buffer_table = {
 // --- pinned memory of the host -------------------------------------------------------------------
 
 static void host_free(ggml_backend_buffer_t handle) {
-    release(handle->context);
+    cuda_buffer_release(handle->context);
     ggml_sdk_buffer_free(handle);
 }
 
@@ -200,7 +222,7 @@ static bool is_host(ggml_backend_buffer_type_t buft) {
     return buft != &((struct cuda_device *)buft->context)->base.buft;
 }
 
-static struct cuda_buffer *new_buffer(struct cuda_context *context, size_t size) {
+struct cuda_buffer *cuda_buffer_new(struct cuda_context *context, size_t size) {
     static atomic_uint_fast64_t n_buffers;
     struct cuda_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
     if (buffer)
@@ -209,14 +231,34 @@ static struct cuda_buffer *new_buffer(struct cuda_context *context, size_t size)
     return buffer;
 }
 
+int32_t cuda_buffer_wrap(struct cuda_device *device, struct cuda_buffer *buffer,
+                         ggml_backend_buffer_t *out_buffer) {
+    *out_buffer =
+        ggml_sdk_buffer_new(&device->base.buft, &device_buffer_table, buffer, buffer->size);
+    if (*out_buffer) return GGML_HOST_OK;
+    cuda_buffer_release(buffer);
+    return GGML_HOST_OUT_OF_MEMORY;
+}
+
+// Of the pool, or an allocation of its own.
+static enum ggml_host_status allocate_device(struct cuda_buffer *buffer) {
+    const size_t bytes = (buffer->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    enum ggml_host_status status = cuda_pool_take(buffer->context, bytes, &buffer->piece);
+    if (status == GGML_HOST_OK) buffer->base = buffer->piece->begin;
+    if (status != GGML_HOST_UNSUPPORTED) return status;
+    status = cuda_memory_new(buffer->context, buffer->size, &buffer->base);
+    if (status == GGML_HOST_OK) buffer->budgeted = buffer->size;
+    return status;
+}
+
 // Pinned memory is page-locked and mapped for the device: fast to copy, taken from all programs.
 static enum ggml_host_status allocate(struct cuda_buffer *buffer, bool host) {
-    const struct cu_api *api = cuda_api();
     enum ggml_host_status status = cuda_context_enter(buffer->context);
     if (status != GGML_HOST_OK) return status;
-    const CUresult result = host ? api->cuMemHostAlloc(&buffer->host, buffer->size, 0)
-                                 : api->cuMemAlloc(&buffer->base, buffer->size);
-    status = cuda_context_check(buffer->context, result, host ? "cuMemHostAlloc" : "cuMemAlloc");
+    status = host ? cuda_context_check(buffer->context,
+                                       cuda_api()->cuMemHostAlloc(&buffer->host, buffer->size, 0),
+                                       "cuMemHostAlloc")
+                  : allocate_device(buffer);
     cuda_context_leave();
     return status;
 }
@@ -234,14 +276,14 @@ int32_t cuda_buffer_from_host(struct cuda_device *device, void *ptr, size_t size
     status = cuda_context_check(context, result, "cuMemHostRegister");
     cuda_context_leave();
     if (status != GGML_HOST_OK) return status;
-    struct cuda_buffer *buffer = new_buffer(context, size);
+    struct cuda_buffer *buffer = cuda_buffer_new(context, size);
     if (buffer) {
         buffer->host = ptr;
         buffer->is_callers = true;
         *out_buffer =
             ggml_sdk_buffer_new(&device->base.host_buft, &host_buffer_table, buffer, size);
         if (*out_buffer) return GGML_HOST_OK;
-        release(buffer);
+        cuda_buffer_release(buffer);
     } else if (cuda_context_enter(context) == GGML_HOST_OK) {
         cuda_api()->cuMemHostUnregister(ptr);
         cuda_context_leave();
@@ -249,7 +291,7 @@ int32_t cuda_buffer_from_host(struct cuda_device *device, void *ptr, size_t size
     return GGML_HOST_OUT_OF_MEMORY;
 }
 
-// A buffer is an allocation of the driver's: cores allocate few and large ones.
+// Cores allocate few buffers, most of them large.
 static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
     const bool host = is_host(buft);
@@ -258,17 +300,17 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
     if (size > buft->table->get_max_size(buft))
         return gpu_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: %zu bytes are more than there can be",
                         size);
-    struct cuda_buffer *buffer = new_buffer(context, size);
+    struct cuda_buffer *buffer = cuda_buffer_new(context, size);
     if (!buffer) return GGML_HOST_OUT_OF_MEMORY;
     const enum ggml_host_status status = allocate(buffer, host);
     if (status != GGML_HOST_OK) {
         ggml_aligned_free(buffer, sizeof(*buffer));
         return status;
     }
-    *out_buffer =
-        ggml_sdk_buffer_new(buft, host ? &host_buffer_table : &device_buffer_table, buffer, size);
+    if (!host) return cuda_buffer_wrap(buft->context, buffer, out_buffer);
+    *out_buffer = ggml_sdk_buffer_new(buft, &host_buffer_table, buffer, size);
     if (*out_buffer) return GGML_HOST_OK;
-    release(buffer);
+    cuda_buffer_release(buffer);
     return GGML_HOST_OUT_OF_MEMORY;
 }
 

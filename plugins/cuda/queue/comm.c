@@ -10,7 +10,7 @@
 #include "device/peer.h"
 #include "memory/buffer.h"
 
-enum { SLICE = 256, SCRATCH_LEAST = 1 << 16 }; // elements that slices are multiples of; bytes
+enum { SLICE = 256 }; // elements that slices are multiples of
 
 // --- groups --------------------------------------------------------------------------------------
 
@@ -24,6 +24,7 @@ static int32_t group_new(const struct ggml_comm_ranks *ranks, ggml_comm_group_t 
     for (uint32_t i = 0; i < group->n; ++i) {
         group->backends[i] = ranks->streams[i];
         group->streams[i] = cuda_stream_of(ranks->streams[i]);
+        group->scratches[i].is_in_pieces = true; // other devices copy to it
     }
     for (uint32_t i = 0; i < group->n; ++i) {
         for (uint32_t k = 0; k < group->n; ++k)
@@ -39,12 +40,11 @@ static void group_free(ggml_comm_group_t group) {
     if (!group) return;
     cuda_comm_drop_messages(group);
     for (uint32_t i = 0; i < group->n; ++i) {
-        struct cuda_scratches *s = &group->scratches[i];
-        if (s->n == 0 || !cuda_in_owner() ||
-            cuda_api()->cuCtxPushCurrent(group->streams[i]->context->handle) != CUDA_SUCCESS)
+        struct cuda_context *context = group->streams[i]->context;
+        if (group->scratches[i].n == 0 || !cuda_in_owner() ||
+            cuda_api()->cuCtxPushCurrent(context->handle) != CUDA_SUCCESS)
             continue;
-        for (int k = 0; k < s->n; ++k)
-            cuda_api()->cuMemFree(s->memory[k]);
+        cuda_scratch_free(context, &group->scratches[i]);
         cuda_context_leave();
     }
     ggml_aligned_free(group, sizeof(*group));
@@ -195,21 +195,15 @@ static enum ggml_host_status reduce_in_place(const struct ggml_comm_group *group
     return status == GGML_HOST_OK ? fence(group, all_of(group), all_of(group)) : status;
 }
 
-// Room for the slices of others; *out_memory is NULL without others or for none.
+// Room for the slices of others.
 static enum ggml_host_status reserve(struct ggml_comm_group *group, uint32_t rank, size_t bytes) {
-    struct cuda_scratches *s = &group->scratches[rank];
     struct cuda_context *context = group->streams[rank]->context;
-    if (bytes <= s->bytes) return GGML_HOST_OK;
-    bytes = MAX(MAX(bytes, 2 * s->bytes), (size_t)SCRATCH_LEAST);
-    if (s->n == CUDA_MAX_SCRATCHES) return GGML_HOST_OUT_OF_MEMORY;
+    CUdeviceptr ignored;
+    if (bytes <= group->scratches[rank].bytes) return GGML_HOST_OK;
     enum ggml_host_status status = cuda_context_enter(context);
     if (status != GGML_HOST_OK) return status;
-    status = cuda_context_check(context, cuda_api()->cuMemAlloc(&s->memory[s->n], bytes),
-                                "memory for a sum over devices");
+    status = cuda_scratch_get(context, &group->scratches[rank], bytes, &ignored);
     cuda_context_leave();
-    if (status != GGML_HOST_OK) return status;
-    s->n++;
-    s->bytes = bytes;
     return status;
 }
 
@@ -219,12 +213,11 @@ static enum ggml_host_status reduce_slice(const struct ggml_comm_group *group, u
                                           struct ggml_tensor *const *parts, unsigned terms) {
     const struct slice s = slice_of(group, i, ggml_nelements(parts[0]));
     const size_t size = ggml_type_size(parts[0]->type), bytes = size * (size_t)(s.end - s.begin);
-    const struct cuda_scratches *scratch = &group->scratches[i];
     const struct ggml_tensor *operands[GPU_MAX_OPERANDS] = {NULL};
     struct ggml_tensor rows[CUDA_MAX_RANKS];
     struct simt_combine what = how(reduction, terms, 1u << i);
     what.end = s.end - s.begin;
-    CUdeviceptr at = scratch->n > 0 ? scratch->memory[scratch->n - 1] : 0;
+    CUdeviceptr at = cuda_scratch_at(&group->scratches[i]);
     enum ggml_host_status status = GGML_HOST_OK;
     for (uint32_t k = 0; k < group->n && status == GGML_HOST_OK; ++k) {
         const CUdeviceptr part = address(parts[k]) + size * (size_t)s.begin;

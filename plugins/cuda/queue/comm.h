@@ -6,7 +6,7 @@
 #include "ggml-ext-comm.h"
 #include "queue/stream.h"
 
-enum { CUDA_MAX_RANKS = GPU_MAX_OPERANDS, CUDA_MAX_SCRATCHES = 48 };
+enum { CUDA_MAX_RANKS = GPU_MAX_OPERANDS };
 
 // A tensor that was sent: a copy of it in memory of the sender's device. It is kept for the next
 // one when it was received.
@@ -26,15 +26,9 @@ struct ggml_comm_group {
     enum ggml_host_status failed; // OK: it hasn't
     struct cuda_stream *streams[CUDA_MAX_RANKS];
     ggml_backend_t backends[CUDA_MAX_RANKS];
-    bool reaches_all; // each device the memory of all
-    // Of each rank, for parts of others; the last one is the largest, and those before it may still
-    // be in use by queued work.
-    struct cuda_scratches {
-        CUdeviceptr memory[CUDA_MAX_SCRATCHES];
-        size_t bytes;
-        int n;
-    } scratches[CUDA_MAX_RANKS];
-    struct cuda_message *first; // in order of the sends
+    bool reaches_all;                              // each device the memory of all
+    struct cuda_scratch scratches[CUDA_MAX_RANKS]; // of each rank, for parts of others
+    struct cuda_message *first;                    // in order of the sends
 };
 
 extern const struct ggml_extension_comm cuda_comm;

@@ -3,6 +3,7 @@
 // stream goes on whatever the receiver does; the receiver's stream waits for that copy and takes
 // it. The memory is used again when the next message finds it received.
 #include "device/loader.h"
+#include "memory/budget.h"
 #include "memory/buffer.h"
 #include "queue/comm.h"
 
@@ -14,7 +15,8 @@ static void release(const struct ggml_comm_group *group, struct cuda_message *m)
         api->cuCtxPushCurrent(group->streams[m->from]->context->handle) == CUDA_SUCCESS) {
         if (m->sent) api->cuEventDestroy(m->sent);
         if (m->received) api->cuEventDestroy(m->received);
-        if (m->memory) api->cuMemFree(m->memory); // waits for the work that uses it
+        // Waits for the work that uses it.
+        if (m->memory) cuda_memory_free(group->streams[m->from]->context, m->memory, m->room);
         cuda_context_leave();
     }
     ggml_aligned_free(m, sizeof(*m));
@@ -41,9 +43,10 @@ static enum ggml_host_status make(const struct ggml_comm_group *group, uint32_t 
     *out_message = m;
     enum ggml_host_status status = cuda_context_enter(sender);
     if (status == GGML_HOST_OK) {
-        CUresult result = api->cuMemAlloc(&m->memory, room);
-        if (result == CUDA_SUCCESS) result = api->cuEventCreate(&m->sent, CU_EVENT_DISABLE_TIMING);
-        status = cuda_context_check(sender, result, "memory for a message");
+        status = cuda_memory_new(sender, room, &m->memory);
+        if (status == GGML_HOST_OK)
+            status = cuda_context_check(
+                sender, api->cuEventCreate(&m->sent, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
         cuda_context_leave();
     }
     if (status == GGML_HOST_OK) status = cuda_context_enter(receiver);

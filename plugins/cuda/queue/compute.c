@@ -86,31 +86,12 @@ static enum ggml_host_status change_one(struct cuda_stream *stream,
     return status;
 }
 
-// Scratch memory of at least so many bytes. The context is current.
-static enum ggml_host_status get_scratch(struct cuda_stream *stream, size_t bytes,
-                                         CUdeviceptr *out_scratch) {
-    enum { LEAST_BYTES = 1 << 20 };
-    *out_scratch = 0;
-    if (bytes == 0) return GGML_HOST_OK;
-    if (bytes > stream->scratch_bytes) {
-        const size_t size = MAX(MAX(bytes, 2 * stream->scratch_bytes), LEAST_BYTES);
-        CUdeviceptr *piece = &stream->scratches[stream->n_scratches];
-        if (stream->n_scratches == CUDA_STREAM_SCRATCHES) return GGML_HOST_OUT_OF_MEMORY;
-        const enum ggml_host_status status = cuda_context_check(
-            stream->context, cuda_api()->cuMemAlloc(piece, size), "cuMemAlloc of scratch memory");
-        if (status != GGML_HOST_OK) return status;
-        stream->n_scratches++;
-        stream->scratch_bytes = size;
-    }
-    *out_scratch = stream->scratches[stream->n_scratches - 1];
-    return GGML_HOST_OK;
-}
-
 // The plan's launches as a graph of the driver's: changed from one that is there, or made anew.
 static enum ggml_host_status record(struct cuda_stream *stream,
                                     struct cuda_recording **out_recording) {
     CUdeviceptr scratch;
-    enum ggml_host_status status = get_scratch(stream, stream->plan.scratch_bytes, &scratch);
+    enum ggml_host_status status =
+        cuda_scratch_get(stream->context, &stream->scratch, stream->plan.scratch_bytes, &scratch);
     if (status != GGML_HOST_OK) return status;
     const struct cuda_recipe recipe = {.context = stream->context,
                                        .key = &stream->key,

@@ -26,8 +26,7 @@ static void stream_free(ggml_backend_t backend) {
         if (stream->mark) api->cuEventDestroy(stream->mark);
         for (int i = 0; i < stream->n_recordings; ++i)
             cuda_recording_free(stream->recordings[i]);
-        for (int i = 0; i < stream->n_scratches; ++i)
-            api->cuMemFree(stream->scratches[i]);
+        cuda_scratch_free(stream->context, &stream->scratch);
         cuda_profile_drop(stream);
         cuda_context_leave();
     }

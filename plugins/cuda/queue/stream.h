@@ -4,12 +4,13 @@
 #define CUDA_QUEUE_STREAM_H
 
 #include "device/device.h"
+#include "memory/scratch.h"
 #include "queue/profile.h"
 #include "queue/recording.h"
 
 // Of one shape: graphs that take turns, as with double buffering, are both found again; a third one
 // changes the older of the two in place.
-enum { CUDA_MAX_RECORDINGS = 32, CUDA_RECORDINGS_ALIKE = 2, CUDA_STREAM_SCRATCHES = 40 };
+enum { CUDA_MAX_RECORDINGS = 32, CUDA_RECORDINGS_ALIKE = 2 };
 
 struct cuda_stream {
     struct ggml_backend backend;
@@ -26,13 +27,9 @@ struct cuda_stream {
     struct cuda_recording *recordings[CUDA_MAX_RECORDINGS];
     int n_recordings;
     uint64_t n_graphs;
-    // What launches keep between two of a node. Each piece is at least twice as large as the one
-    // before, which stays, since recordings have its address.
-    CUdeviceptr scratches[CUDA_STREAM_SCRATCHES];
-    int n_scratches;
-    size_t scratch_bytes; // of the last
-    bool one_by_one;      // GGML_CUDA_DISABLE_GRAPHS
-    bool keeps_order;     // of graphs, whatever would be better
+    struct cuda_scratch scratch; // what launches keep between two of a node
+    bool one_by_one;             // GGML_CUDA_DISABLE_GRAPHS
+    bool keeps_order;            // of graphs, whatever would be better
     struct cuda_profile profile;
 };
 

@@ -5,9 +5,9 @@
 #include "memory/external.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "gpu/base/files.h"
 #include "memory/buffer_type.h"
 
 // Identity of device and driver: memory can be shared only where both agree.
@@ -89,19 +89,6 @@ static int32_t buffer_export(ggml_backend_buffer_t handle, uint32_t type,
     return GGML_HOST_OK;
 }
 
-// What can be seen from outside: files of a file system, and what is too short, are no such memory.
-static bool may_be_memory(int fd, uint64_t bytes) {
-    struct stat about;
-    if (fd < 0 || fstat(fd, &about) != 0 || S_ISDIR(about.st_mode) || S_ISFIFO(about.st_mode) ||
-        S_ISSOCK(about.st_mode))
-        return false;
-    if (!S_ISREG(about.st_mode)) return true;
-#ifdef F_GET_SEALS
-    if (fcntl(fd, F_GET_SEALS) < 0) return false;
-#endif
-    return about.st_size >= 0 && (uint64_t)about.st_size >= bytes;
-}
-
 static int32_t refuse(const struct gvk_device *device, const char *what) {
     gpu_fail(GGML_HOST_INVALID_ARGUMENT, "%s: memory can't be imported: %s", device->base.name,
              what);
@@ -117,7 +104,7 @@ static int32_t check(const struct gvk_device *device, const struct ggml_external
         memcmp(memory->driver_uuid, ids.driverUUID, VK_UUID_SIZE) != 0)
         return refuse(device, "it is of another device or driver");
     if (memory->allocation_bytes < memory->bytes) return refuse(device, "it is too small");
-    if (!may_be_memory(memory->fd, memory->allocation_bytes))
+    if (!gpu_file_may_be_memory(memory->fd, memory->allocation_bytes))
         return refuse(device, "the file descriptor is not one of that much memory");
     return check_bytes(device, memory->bytes);
 }
