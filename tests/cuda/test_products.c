@@ -10,6 +10,7 @@
 // clang-format on
 #include <math.h>
 
+#include "ggml-shape.h"
 #include "tensor_run.h"
 
 enum { M = 33, K = 96, HOPPER = SIMT_TENSOR_CORES | SIMT_WARPGROUPS };
@@ -140,6 +141,141 @@ static void test_warpgroups(void **state) {
     check_alike(GGML_TYPE_Q4_0, 64, 128 * 64, 257, 1, "kernel_wide_256_Q4_0");
 }
 
+// --- fused ---------------------------------------------------------------------------------------
+
+// The kernel of fused nodes has to be this one.
+static void run_fused(const struct gpu_fused *fused, const char *kernel) {
+    struct simt_work work;
+    assert_true(simt_fuse_prepare(&work, fused, SIMT_TENSOR_CORES));
+    if (strncmp(simt_kernel_names[work.kernel], kernel, strlen(kernel)) != 0)
+        fail_msg("%s is chosen, not %s", simt_kernel_names[work.kernel], kernel);
+    run_work(&work);
+}
+
+static void fill_floats(struct ggml_tensor *t, int64_t first) {
+    for (int64_t i = 0; i < ggml_nelements(t); ++i)
+        ((float *)t->data)[i] = activation_of(first + i, 3 * i);
+}
+
+// The sum of a product and a bias has the bits of the two, one after the other; the bias has a
+// column for all or one for each.
+static void check_bias(enum ggml_type type, int64_t n, int64_t bias_columns, const char *kernel) {
+    const float factors[4] = {1.0f, ldexpf(1.0f, 20), 1.0f, 0.5f};
+    struct operands o = new_operands(type, n, factors);
+    struct ggml_tensor bias = new_tensor(GGML_TYPE_F32, M, bias_columns),
+                       sum = new_tensor(GGML_TYPE_F32, M, n);
+    o.y.src[0] = &o.a;
+    o.y.src[1] = &o.b;
+    fill_floats(&bias, 5);
+    run_node(&o.y, kernel);
+    const struct gpu_fused fused = {.fusion = GPU_FUSION_bias,
+                                    .n = 2,
+                                    .nodes = {&o.y, &sum},
+                                    .dst = &sum,
+                                    .n_operands = 1,
+                                    .operands = {&bias}};
+    run_fused(&fused, kernel);
+    for (int64_t i = 0; i < M * n; ++i) {
+        const float expected =
+            ((float *)o.y.data)[i] + ((float *)bias.data)[bias_columns > 1 ? i : i % M];
+        if (((float *)sum.data)[i] != expected) fail_msg("%s: element %d", kernel, (int)i);
+    }
+    free_tensor(&bias);
+    free_tensor(&sum);
+    free_operands(&o);
+}
+
+static void test_bias(void **state) {
+    (void)state;
+    check_bias(GGML_TYPE_F16, 1, 1, "kernel_few_");
+    check_bias(GGML_TYPE_F16, 7, 1, "kernel_few_");
+    check_bias(GGML_TYPE_BF16, 7, 7, "kernel_few_");
+    check_bias(GGML_TYPE_F16, 70, 1, "kernel_tile_");
+    check_bias(GGML_TYPE_BF16, 70, 70, "kernel_tile_");
+}
+
+// The function of two products has the bits of the three nodes. Sizes of columns that need a scale
+// of their own are in both products.
+static void check_gated(enum ggml_type type, int64_t k, int64_t m, int64_t n, enum ggml_glu_op op) {
+    struct ggml_tensor a = new_tensor(type, k, m), c = new_tensor(type, k, m),
+                       b = new_tensor(GGML_TYPE_F32, k, n), x = new_tensor(GGML_TYPE_F32, m, n),
+                       gate = new_tensor(GGML_TYPE_F32, m, n),
+                       expected = new_tensor(GGML_TYPE_F32, m, n),
+                       actual = new_tensor(GGML_TYPE_F32, m, n);
+    fill_blocks(&a);
+    for (size_t i = 0; i < ggml_nbytes(&c); i += ggml_type_size(type)) // another order of blocks
+        memcpy((char *)c.data + i, (char *)a.data + ggml_nbytes(&c) - ggml_type_size(type) - i,
+               ggml_type_size(type));
+    fill_floats(&b, 1);
+    ((float *)b.data)[k / 2] = ldexpf(1.0f, 30);
+    x.op = gate.op = GGML_OP_MUL_MAT;
+    x.src[0] = &a;
+    gate.src[0] = &c;
+    x.src[1] = gate.src[1] = &b;
+    expected.op = actual.op = GGML_OP_GLU;
+    expected.src[0] = actual.src[0] = &x;
+    expected.src[1] = actual.src[1] = &gate;
+    expected.op_params[0] = actual.op_params[0] = (int32_t)op;
+    run_node(&x, "kernel_few_");
+    run_node(&gate, "kernel_few_");
+    run_node(&expected, "kernel_glu");
+    const struct gpu_fused fused = {.fusion = GPU_FUSION_glu,
+                                    .n = 3,
+                                    .nodes = {&x, &gate, &actual},
+                                    .dst = &actual,
+                                    .n_operands = 2,
+                                    .operands = {&x, &gate}};
+    run_fused(&fused, "kernel_few_");
+    assert_memory_equal(actual.data, expected.data, ggml_nbytes(&actual));
+    const struct ggml_tensor *all[] = {&a, &c, &b, &x, &gate, &expected, &actual};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i)
+        free_tensor(all[i]);
+}
+
+static void test_gated(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+        simt_set_seed(seed);
+        check_gated(GGML_TYPE_Q4_0, 1120, 40, 3, GGML_GLU_OP_SWIGLU);
+    }
+    simt_set_seed(0);
+    check_gated(GGML_TYPE_Q4_K, 512, 33, 8, GGML_GLU_OP_GEGLU);
+    check_gated(GGML_TYPE_Q6_K, 256, 17, 1, GGML_GLU_OP_REGLU);
+}
+
+// What has no kernel for both: columns for tiles, weights of two types, no tensor cores.
+static void test_not_fused(void **state) {
+    const float factors[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+    struct simt_work work;
+    (void)state;
+    struct operands x = new_operands(GGML_TYPE_F16, 4, factors),
+                    gate = new_operands(GGML_TYPE_F16, 4, factors);
+    struct ggml_tensor y = x.y;
+    x.y.src[0] = &x.a;
+    gate.y.src[0] = &gate.a;
+    x.y.src[1] = gate.y.src[1] = &x.b;
+    struct gpu_fused fused = {.fusion = GPU_FUSION_glu,
+                              .n = 3,
+                              .nodes = {&x.y, &gate.y, &y},
+                              .dst = &y,
+                              .n_operands = 2,
+                              .operands = {&x.y, &gate.y}};
+    assert_true(simt_fuse_prepare(&work, &fused, SIMT_TENSOR_CORES));
+    assert_false(simt_fuse_prepare(&work, &fused, 0));
+    gate.a.type = GGML_TYPE_BF16;
+    assert_false(simt_fuse_prepare(&work, &fused, SIMT_TENSOR_CORES));
+    gate.a.type = GGML_TYPE_F16;
+    x.b.ne[1] = x.y.ne[1] = gate.y.ne[1] = y.ne[1] = 9;
+    assert_false(simt_fuse_prepare(&work, &fused, SIMT_TENSOR_CORES));
+    struct ggml_tensor bias = {.type = GGML_TYPE_F32, .ne = {M, 3, 1, 1}, .nb = {4, 4 * M}};
+    fused.fusion = GPU_FUSION_bias;
+    fused.operands[0] = &bias;
+    assert_false(simt_fuse_prepare(&work, &fused, SIMT_TENSOR_CORES)); // 3 columns for 9
+    x.b.ne[1] = x.y.ne[1] = gate.y.ne[1] = y.ne[1] = 4;
+    free_operands(&x);
+    free_operands(&gate);
+}
+
 // Infinities and NaN stay in their column.
 static void test_not_finite(void **state) {
     (void)state;
@@ -222,6 +358,8 @@ int main(void) {
         cmocka_unit_test(test_sizes),       cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_choice),      cmocka_unit_test(test_rounded_activations),
         cmocka_unit_test(test_uncountable), cmocka_unit_test(test_warpgroups),
+        cmocka_unit_test(test_bias),        cmocka_unit_test(test_gated),
+        cmocka_unit_test(test_not_fused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

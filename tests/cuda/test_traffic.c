@@ -11,7 +11,7 @@
 // clang-format on
 #include <stdio.h>
 
-#include "kernels/wide.h"
+#include "kernels/launch/products.h"
 #include "tensor_run.h"
 
 enum { M = 32, K = 4096 };

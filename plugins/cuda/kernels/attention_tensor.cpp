@@ -8,7 +8,7 @@
 // Queries, weights and numbers of types with blocks are split into two halves, F16 or BF16, whose
 // products are added up in F32: results are nearly those of F32.
 #include "attention_tiles.h"
-#include "wide.h"
+#include "launch/products.h"
 
 // numbers: as attention.h; heads that share one of K; keys of a part; parts.
 enum { JOIN_THREADS = 128 };

@@ -105,6 +105,19 @@ template <class W> GPU_FN void multiply_fragments(float *d, const u32 *a, const 
         gpu_mma_f16(d, a, b);
 }
 
+// --- a bias --------------------------------------------------------------------------------------
+
+// Operand 4 of a product from row m on, of the column and matrix; 0: there is none. It has one
+// column or all of them.
+GPU_FN const u8 *bias_at(const gpu_args &p, u64 m, u64 n, u64 z, u64 w) {
+    const gpu_operand &bias = p.operands[4];
+    if (!bias.data) return 0;
+    return gpu_row(bias, bias.ne[1] > 1 ? n : 0, z % (u64)bias.ne[2], w % (u64)bias.ne[3]) + 4 * m;
+}
+GPU_FN i64 bias_pitch(const gpu_args &p) {
+    return p.operands[4].ne[1] > 1 ? p.operands[4].nb[1] : 0;
+}
+
 // --- activations ---------------------------------------------------------------------------------
 
 // Four neighbours of a dense row of F32, F16 or BF16 as floats.

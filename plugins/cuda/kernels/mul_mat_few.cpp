@@ -2,8 +2,11 @@
 // Products with at most eight columns, also those with experts, a column at a time: what reading
 // the weights costs. A block has 16 rows; its four warps share k, each multiplies a quarter of what
 // is copied at a time on the tensor cores, and the sums are added at the end. Activations are read
-// as they are and rounded to F16, or to BF16 for weights of BF16 and MXFP4.
+// as they are and rounded to F16, or to BF16 for weights of BF16 and MXFP4. Two products of the
+// same columns are made one after the other where a gated unit's function is applied to them.
 #include "fragments.h"
+#include "glu.h"
+#include "launch/products.h"
 
 enum { FEW_ROWS = 16, FEW_COLUMNS = 8, FEW_WARPS = 4, FEW_THREADS = 128, FEW_PITCH = 20 };
 
@@ -28,9 +31,10 @@ struct few_weights : weights<TYPE, ELEMENTS, BYTES, few_depth<ELEMENTS, BYTES>::
 
 // Where a block finds its operands, and where its shared memory.
 struct few_operands {
-    const u8 *rows, *columns;
+    const u8 *rows, *columns, *bias; // bias 0: none
     u8 *results;
-    u32 m_left, n; // rows from here on, columns
+    i64 bias_pitch; // bytes between its columns
+    u32 m_left, n;  // rows from here on, columns
     u8 *stages;
     float *parts;
     u32 *exponents; // of each column
@@ -120,8 +124,10 @@ GPU_FN bool needs_scales(gpu_thread g, const few_operands &o, float largest) {
     return needed;
 }
 
-template <class F> GPU_FN void few_product(gpu_thread g, const gpu_args &p, const few_operands &o) {
-    const gpu_operand &y = p.operands[0];
+// Of row t % 16 and column FEW_COLUMN(t).
+#define FEW_COLUMN(t) ((t) / 16 % 2 * 4 + (t) / 32) // two columns in different banks
+template <class F>
+GPU_FN float few_product(gpu_thread g, const gpu_args &p, const few_operands &o) {
     const u32 t = gpu_tid(g), warp = t / 32, lane = t % 32, row = lane / 4, c = lane % 4;
     float sums[4] = {0.0f, 0.0f, 0.0f, 0.0f}, largest = 0.0f, scale = 1.0f;
     bool again = false;
@@ -136,12 +142,33 @@ template <class F> GPU_FN void few_product(gpu_thread g, const gpu_args &p, cons
     for (u32 e = 0; e < 4; ++e)
         o.parts[(warp * FEW_COLUMNS + 2 * c + e % 2) * FEW_PITCH + row + e / 2 * 8] = sums[e];
     gpu_sync(g);
-    const u32 m = t % FEW_ROWS, n = t / 16 % 2 * 4 + t / 32; // two columns in different banks
+    const u32 m = t % FEW_ROWS, n = FEW_COLUMN(t);
     float sum = 0.0f;
     for (u32 w = 0; w < FEW_WARPS; ++w)
         sum += o.parts[(w * FEW_COLUMNS + n) * FEW_PITCH + m];
     if (!F::AS_BF16) sum *= power_of_exponent(254u - o.exponents[n]);
-    if (m < o.m_left && n < o.n) *(float *)(o.results + (i64)n * y.nb[1] + (i64)m * y.nb[0]) = sum;
+    return sum;
+}
+
+// With numbers[FEW_GATED] the function of a gated unit, of this product and that of the weights of
+// operand 4, which lie as those of operand 1; else operand 4 is added if there is one.
+template <class F> GPU_FN void few_results(gpu_thread g, const gpu_args &p, few_operands &o) {
+    const gpu_operand &y = p.operands[0];
+    const u32 t = gpu_tid(g), m = t % FEW_ROWS, n = FEW_COLUMN(t);
+    const bool gated = p.numbers[FEW_GATED] != 0;
+    float value = 0.0f, x = 0.0f;
+    for (u32 k = 0; k < (gated ? 2u : 1u); ++k) {
+        if (k > 0) {
+            x = value;
+            o.rows = (const u8 *)p.operands[4].data + (o.rows - (const u8 *)p.operands[1].data);
+            gpu_sync(g); // the parts have been read
+        }
+        value = few_product<F>(g, p, o);
+    }
+    if (m >= o.m_left || n >= o.n) return;
+    if (gated) value = gpu_glu(p, x, value);
+    if (o.bias) value += *(const float *)(o.bias + (i64)n * o.bias_pitch + 4 * m);
+    *(float *)(o.results + (i64)n * y.nb[1] + (i64)m * y.nb[0]) = value;
 }
 
 GPU_FN void few_of_matrix(gpu_thread g, const gpu_args &p, u64 m0, few_operands &o) {
@@ -152,6 +179,8 @@ GPU_FN void few_of_matrix(gpu_thread g, const gpu_args &p, u64 m0, few_operands 
     o.columns = gpu_row(b, 0, z, w);
     o.results = gpu_row(y, 0, z, w) + (i64)m0 * y.nb[0];
     o.n = (u32)b.ne[1];
+    o.bias = p.numbers[FEW_GATED] ? 0 : bias_at(p, m0, 0, z, w);
+    o.bias_pitch = bias_pitch(p);
 }
 
 // A column with the matrix that its index says. n 0: there is no such matrix.
@@ -166,6 +195,7 @@ GPU_FN void few_of_expert(gpu_thread g, const gpu_args &p, u64 m0, few_operands 
     o.columns = gpu_row(b, u % (u64)b.ne[1], t, 0);
     o.results = gpu_row(y, u, t, 0) + (i64)m0 * y.nb[0];
     o.n = known;
+    o.bias = 0;
 }
 GPU_FN void no_expert(gpu_thread g, const gpu_args &p, const few_operands &o) {
     const u32 t = gpu_tid(g);
@@ -173,7 +203,7 @@ GPU_FN void no_expert(gpu_thread g, const gpu_args &p, const few_operands &o) {
         *(float *)(o.results + (i64)t * p.operands[0].nb[0]) = GPU_NAN;
 }
 
-// Blocks: 16 rows each; matrices, or columns with a matrix each if numbers[0] is set.
+// Blocks: 16 rows each; matrices, or columns with a matrix each if numbers[FEW_EXPERTS] is set.
 #define FEW_BODY(name, elements, bytes)                                                            \
     GPU_THREAD(g);                                                                                 \
     typedef few_weights<TYPE_##name, elements, bytes> F;                                           \
@@ -186,14 +216,14 @@ GPU_FN void no_expert(gpu_thread g, const gpu_args &p, const few_operands &o) {
     o.stages = (u8 *)stages;                                                                       \
     o.parts = parts;                                                                               \
     o.exponents = exponents;                                                                       \
-    if (p.numbers[0])                                                                              \
+    if (p.numbers[FEW_EXPERTS])                                                                    \
         few_of_expert(g, p, m0, o);                                                                \
     else                                                                                           \
         few_of_matrix(g, p, m0, o);                                                                \
     if (o.n == 0)                                                                                  \
         no_expert(g, p, o);                                                                        \
     else                                                                                           \
-        few_product<F>(g, p, o);
+        few_results<F>(g, p, o);
 #else
 #define FEW_BODY(name, elements, bytes) (void)p;
 #endif

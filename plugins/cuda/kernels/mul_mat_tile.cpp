@@ -23,7 +23,7 @@ template <int ELEMENTS, int BYTES> struct tile_depth {
 
 // Where a block finds its operands, and its shared memory.
 struct tile_operands {
-    const u8 *rows;
+    const u8 *rows, *bias; // bias 0: none
     u32 m_left;
     u64 *sources, *results; // addresses of columns; 0: none
     u8 *weights, *activations;
@@ -163,12 +163,15 @@ GPU_FN void tile_product(gpu_thread g, const gpu_args &p, const tile_operands &o
         for (u32 e = 0; e < 4; ++e) {
             const u32 column = 8 * j + 2 * (lane % 4) + e % 2;
             const u64 to = o.results[column];
+            const u8 *bias = o.bias ? o.bias + (i64)column * bias_pitch(p) : 0;
             const float factor = W::AS_BF16 ? 1.0f : power_of_exponent(254u - o.exponents[column]);
             GPU_UNROLL
             for (u32 i = 0; i < 2; ++i) {
                 const u32 m = t / 32 * 32 + 16 * i + lane / 4 + e / 2 * 8;
-                if (to && m < o.m_left)
-                    *(float *)((u8 *)to + (i64)m * p.operands[0].nb[0]) = sums[i][j][e] * factor;
+                if (!to || m >= o.m_left) continue;
+                const float sum = sums[i][j][e] * factor;
+                *(float *)((u8 *)to + (i64)m * p.operands[0].nb[0]) =
+                    bias ? sum + *(const float *)(bias + 4 * m) : sum;
             }
         }
     }
@@ -183,6 +186,7 @@ GPU_FN void find_columns(gpu_thread g, const gpu_args &p, u64 m0, tile_operands 
     u64 z;
     const u64 w = gpu_divide(gpu_bid_z(g), (u64)y.ne[2], &z);
     o.rows = gpu_row(a, m0, z / (u64)(b.ne[2] / a.ne[2]), w / (u64)(b.ne[3] / a.ne[3]));
+    o.bias = bias_at(p, m0, (u64)gpu_bid_y(g) * TILE_COLUMNS, z, w);
     if (t < TILE_COLUMNS) {
         const bool inside = n < (u64)b.ne[1];
         o.sources[t] = inside ? (u64)gpu_row(b, n, z, w) : 0;
@@ -234,6 +238,7 @@ GPU_FN void expert_products(gpu_thread g, const gpu_args &p, u64 m0, tile_operan
     const u64 begin = t * share < n ? t * share : n, end = begin + share < n ? begin + share : n;
     const bool known = expert < (u64)a.ne[2];
     u32 own = 0, rank = 0, total = 0;
+    o.bias = 0;
     o.rows = gpu_row(a, m0, known ? expert : 0, 0);
     for (u64 pair = begin; pair < end; ++pair) {
         u64 u, token;

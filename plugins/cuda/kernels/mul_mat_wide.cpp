@@ -9,7 +9,7 @@
 // is full and that it is empty again.
 #include "fragments.h"
 #include "gpu_warpgroup.h"
-#include "wide.h"
+#include "launch/products.h"
 
 enum { WIDE_COPIERS = 64, WIDE_CONSUMERS = 256, WIDE_WARPS = 8 }; // warps that compute
 

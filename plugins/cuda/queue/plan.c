@@ -4,47 +4,46 @@
 
 #include "gpu/base/util.h"
 
-// One function per set of features, as planners have no state of their own.
-static bool add_plain(struct gpu_plan *plan, const struct ggml_tensor *node) {
-    return simt_step_add(plan, node, 0);
-}
+// Functions and a planner per set of features, as planners have no state of their own.
+#define PLANNER(name_, features)                                                                   \
+    static bool add_##name_(struct gpu_plan *plan, const struct ggml_tensor *node) {               \
+        return simt_step_add(plan, node, features);                                                \
+    }                                                                                              \
+    static bool fuse_##name_(struct gpu_plan *plan, const struct gpu_fused *fused) {               \
+        return simt_step_fuse(plan, fused, features);                                              \
+    }
 
-static bool add_with_tensor_cores(struct gpu_plan *plan, const struct ggml_tensor *node) {
-    return simt_step_add(plan, node, SIMT_TENSOR_CORES);
-}
+PLANNER(plain, 0)
+PLANNER(tensor, SIMT_TENSOR_CORES)
+PLANNER(warpgroup, SIMT_TENSOR_CORES | SIMT_WARPGROUPS)
 
-static bool add_with_warpgroups(struct gpu_plan *plan, const struct ggml_tensor *node) {
-    return simt_step_add(plan, node, SIMT_TENSOR_CORES | SIMT_WARPGROUPS);
-}
-
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = simt_step_fuse,
 static const struct gpu_planner plain_planner = {
     .name = "CUDA",
     .launch_bytes = sizeof(struct simt_step),
     .add = add_plain,
     .fuse =
         {
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_plain,
 #include "gpu/graph/fuse_list.inl"
         },
 };
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = simt_step_fuse,
 static const struct gpu_planner tensor_planner = {
     .name = "CUDA",
     .launch_bytes = sizeof(struct simt_step),
-    .add = add_with_tensor_cores,
+    .add = add_tensor,
     .fuse =
         {
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_tensor,
 #include "gpu/graph/fuse_list.inl"
         },
 };
-
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = simt_step_fuse,
 static const struct gpu_planner warpgroup_planner = {
     .name = "CUDA",
     .launch_bytes = sizeof(struct simt_step),
-    .add = add_with_warpgroups,
+    .add = add_warpgroup,
     .fuse =
         {
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_warpgroup,
 #include "gpu/graph/fuse_list.inl"
         },
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attention: kernels/attention.cpp, and on tensor cores attention_tensor.cpp of plugins/cuda.
 #include "gpu/base/nodes.h"
-#include "kernels/wide.h"
+#include "kernels/launch/products.h"
 #include "simt/rows.h"
 
 enum {

@@ -3,6 +3,7 @@
 // operation anyway.
 #include "gpu/graph/fuse.h"
 
+#include "kernels/launch/products.h"
 #include "simt/rows.h"
 
 // The first node's own launch with another kernel and more operands.
@@ -38,11 +39,58 @@ static bool fuse_mask(struct simt_work *l, const struct gpu_fused *fused) {
     return simt_kernel_prepare(l, &whole);
 }
 
-bool simt_fuse_prepare(struct simt_work *out_launch, const struct gpu_fused *fused) {
+// --- products on tensor cores
+
+// The product's own launch, if it is one by mma.sync: others have no room for a second result.
+static bool prepare_product(struct simt_work *l, const struct ggml_tensor *product,
+                            unsigned features, bool *out_is_few) {
+    if (!simt_kernel_prepare_for(l, product, features) || l->scratch > 0) return false;
+    *out_is_few = l->kernel >= SIMT_KERNEL_few_F16 && l->kernel < SIMT_KERNEL_tile_F16;
+    return *out_is_few || l->kernel >= SIMT_KERNEL_tile_F16;
+}
+
+// One column for all, or one for each.
+static bool fuse_bias(struct simt_work *l, const struct gpu_fused *fused, unsigned features) {
+    const struct ggml_tensor *bias = fused->operands[0];
+    bool is_few;
+    if ((bias->ne[1] != 1 && bias->ne[1] != fused->dst->ne[1]) ||
+        !prepare_product(l, fused->nodes[0], features, &is_few))
+        return false;
+    simt_operand(&l->args.operands[0], fused->dst);
+    simt_operand(&l->args.operands[4], bias);
+    return true;
+}
+
+static bool lie_alike(const struct ggml_tensor *a, const struct ggml_tensor *b) {
+    return a->type == b->type && ggml_are_same_shape(a, b) &&
+           memcmp(a->nb, b->nb, sizeof(a->nb)) == 0;
+}
+
+// Both have to be products of a few columns, by the same kernel.
+static bool fuse_glu(struct simt_work *l, const struct gpu_fused *fused, unsigned features) {
+    const struct ggml_tensor *x = fused->operands[0], *gate = fused->operands[1];
+    struct simt_work other;
+    bool is_few;
+    if (!lie_alike(x->src[0], gate->src[0]) || !ggml_are_same_shape(x, fused->dst) ||
+        !prepare_product(&other, gate, features, &is_few) || !is_few ||
+        !prepare_product(l, x, features, &is_few) || l->kernel != other.kernel)
+        return false;
+    simt_operand(&l->args.operands[0], fused->indirect ? x : fused->dst);
+    simt_operand(&l->args.operands[4], gate->src[0]);
+    memcpy(l->args.params, fused->dst->op_params, sizeof(l->args.params));
+    l->args.numbers[FEW_GATED] = 1;
+    return true;
+}
+
+bool simt_fuse_prepare(struct simt_work *out_launch, const struct gpu_fused *fused,
+                       unsigned features) {
+    const bool has_tensor_cores = (features & SIMT_TENSOR_CORES) != 0;
     switch (fused->fusion) {
     case GPU_FUSION_norm: return fuse_norm(out_launch, fused);
     case GPU_FUSION_add_chain: return fuse_add_chain(out_launch, fused);
     case GPU_FUSION_mask: return fuse_mask(out_launch, fused);
+    case GPU_FUSION_bias: return has_tensor_cores && fuse_bias(out_launch, fused, features);
+    case GPU_FUSION_glu: return has_tensor_cores && fuse_glu(out_launch, fused, features);
     default: return false;
     }
 }

@@ -50,8 +50,11 @@ bool simt_kernel_prepare_for(struct simt_work *out_launch, const struct ggml_ten
 // Fills the launch that ends what `first`, with the same scratch memory, began; false: that is all.
 // [any-thread]
 bool simt_kernel_finish(struct simt_work *out_launch, const struct simt_work *first);
-// Fills the launch for nodes that one kernel computes; false: none does. [any-thread]
-bool simt_fuse_prepare(struct simt_work *out_launch, const struct gpu_fused *fused);
+// Fills the launch for nodes that one kernel computes, on a device with some of enum simt_feature;
+// false: none does. Where the result is made in place of an operand (struct gpu_fused's
+// `indirect`), copying it is left to the caller. [any-thread]
+bool simt_fuse_prepare(struct simt_work *out_launch, const struct gpu_fused *fused,
+                       unsigned features);
 
 // What kernel_combine does: elements [begin, end) of the operands of the bits `terms` are added up
 // in order, or the largest is found, and written to those of the bits `results`.

@@ -63,9 +63,25 @@ void simt_step_use_fused(struct simt_step *l, const struct gpu_fused *fused) {
     }
 }
 
-bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
+// What was made in the place of an operand goes to where it belongs.
+static bool add_copy(struct gpu_plan *plan, const struct ggml_tensor *from,
+                     const struct ggml_tensor *to) {
     struct simt_step *l = gpu_plan_append(plan);
-    if (!l || !simt_fuse_prepare(&l->work, fused)) return false;
-    simt_step_use_fused(l, fused);
+    struct ggml_tensor copy = *to;
+    memset(copy.src, 0, sizeof(copy.src));
+    copy.op = GGML_OP_CPY;
+    copy.src[0] = (struct ggml_tensor *)(uintptr_t)from;
+    if (!l || !simt_kernel_prepare(&l->work, &copy)) return false;
+    use(l, to, true);
+    use(l, from, false);
     return true;
+}
+
+bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused, unsigned features) {
+    struct simt_step *l = gpu_plan_append(plan);
+    if (!l || !simt_fuse_prepare(&l->work, fused, features)) return false;
+    simt_step_use_fused(l, fused);
+    if (!fused->indirect) return true;
+    l->tensors[0] = fused->operands[0]; // it is written instead of the result
+    return add_copy(plan, fused->operands[0], fused->dst);
 }

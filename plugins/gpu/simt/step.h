@@ -19,9 +19,9 @@ struct simt_step {
 // Appends the launch of a node for a device with some of enum simt_feature. False: no kernel
 // computes it, or the plan is out of memory. [stream]
 bool simt_step_add(struct gpu_plan *plan, const struct ggml_tensor *node, unsigned features);
-// Appends the launch of fused nodes; false: no kernel does. For every row of struct gpu_planner's
-// fuse. [stream]
-bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused);
+// Appends the launches of fused nodes for a device with some of enum simt_feature; false: no kernel
+// does. For every row of struct gpu_planner's fuse. [stream]
+bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused, unsigned features);
 // Makes the launch's tensors those of fused nodes. [any-thread]
 void simt_step_use_fused(struct simt_step *step, const struct gpu_fused *fused);
 

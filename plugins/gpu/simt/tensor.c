@@ -2,7 +2,7 @@
 // Products on tensor cores: which nodes, and their launches. What they ask of addresses and strides
 // is known when a graph is computed, not when support is asked for; whatever does not fit stays
 // with the plain kernel.
-#include "kernels/wide.h"
+#include "kernels/launch/products.h"
 #include "simt/rows.h"
 
 enum {
@@ -180,5 +180,5 @@ void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node, 
     if (!few) kernel_of_type(SIMT_KERNEL_tile_F16, a->type, &first);
     l->kernel = first;
     l->threads = TENSOR_THREADS;
-    l->args.numbers[0] = with_experts;
+    l->args.numbers[FEW_EXPERTS] = with_experts;
 }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Kernels with more shared memory than a launch has by itself, products of warpgroups
-// (plugins/cuda/kernels/mul_mat_wide.cpp) and the widest attention: what they and those who launch
-// them agree on. C and C++.
-#ifndef GPU_KERNELS_WIDE_H
-#define GPU_KERNELS_WIDE_H
+// What products on tensor cores (plugins/cuda/kernels/mul_mat_*.cpp), and the widest attention,
+// agree on with those who launch them. C and C++.
+#ifndef GPU_KERNELS_LAUNCH_PRODUCTS_H
+#define GPU_KERNELS_LAUNCH_PRODUCTS_H
+
+// numbers[] of the products of few columns.
+enum {
+    FEW_EXPERTS = 0, // a matrix for each column
+    FEW_GATED = 2,   // the function of a gated unit is applied to two products
+};
 
 enum { ATTENTION_576_SHARED = 24064 }; // bytes, with blocks
 
