@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #endif
 
-// Memory of this size, which is mapped anew each time, has huge pages where the system has them: it
+// Memory of this size, which is mapped each time, has huge pages where the system has them: it
 // is written with a hundredth of the page faults, and read on where a page of 4 KiB would end.
 enum { HUGE_PAGE = 2 << 20, HUGE_SIZE = 32 << 20 };
 

@@ -19,7 +19,7 @@ struct foreign_graph {
     struct ggml_hash_set set;
 };
 
-// Numbers for the shadows: a binary keeps plans by them, so a shadow that is made anew must not
+// Numbers for the shadows: a binary keeps plans by them, so a new shadow must not
 // have the number of one before.
 static atomic_ullong next_uid;
 

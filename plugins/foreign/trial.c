@@ -91,7 +91,7 @@ static bool spawn(struct trial *trial, const char *helper, const char *path, con
     return false;
 }
 
-// By the monotonic clock: a deadline must not move when somebody sets the time.
+// By the monotonic clock: a deadline must not move when the time is set.
 static long milliseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

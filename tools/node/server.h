@@ -67,7 +67,7 @@ struct server {
     pthread_cond_t progress; // a request was done, or the end has come
     pthread_cond_t ended;
     bool ends, ended_by_program;
-    bool leaves_mpi; // somebody is lost for whom ending MPI would wait
+    bool leaves_mpi; // a process is lost for which ending MPI would wait
     ggml_backend_dev_t devices[WIRE_MAX_DEVICES];
     uint32_t n_devices;
     atomic_uint_fast64_t bytes_from_files, n_messages_taken, n_messages_sent, n_left_out;

@@ -26,7 +26,7 @@ void probe_put_u64(struct probe_writer *writer, uint64_t value);
 void probe_put_text(struct probe_writer *writer, const char *text);
 void probe_writer_free(struct probe_writer *writer);
 
-// Reads what somebody else wrote: never beyond `size`. [stream]
+// Reads what another process wrote: never beyond `size`. [stream]
 struct probe_reader {
     const unsigned char *data;
     size_t size;

@@ -15,7 +15,7 @@ struct probe_process {
 };
 
 struct probe_exit {
-    bool known; // false: somebody else collected it, or it can't be ended
+    bool known; // false: another thread collected it, or it can't be ended
     int signal; // 0: none
     int code;
 };

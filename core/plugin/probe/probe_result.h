@@ -62,7 +62,7 @@ struct plugin_file_id probe_file_id_read(struct probe_reader *reader);
 
 // Appends it. [stream]
 void probe_result_write(const struct probe_result *result, struct probe_writer *writer);
-// The reverse, for bytes that somebody else may have written; the result is empty on failure.
+// The reverse, for bytes that another process may have written; the result is empty on failure.
 // DAMAGED_FILE: they are not one whole result. OUT_OF_MEMORY. [stream]
 enum ggml_host_status probe_result_read(const void *bytes, size_t size,
                                         struct probe_result *out_result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Read-copy-update with two counters of readers: whoever publishes flips which one new readers
+// Read-copy-update with two counters of readers: the publisher flips which one new readers
 // take, waits until each has been seen at zero, and then owns the old snapshot. Readers never
 // wait.
 #include "plugin/registry/snapshot.h"
@@ -33,8 +33,8 @@ struct snapshot *snapshot_current(void) {
     return atomic_load(&current);
 }
 
-// Both counters are seen at zero once after the exchange, so whoever loaded the old pointer has
-// left. New readers take the other counter meanwhile and can't prolong the wait.
+// Both counters are seen at zero once after the exchange, so every reader that loaded the old
+// pointer has left. New readers take the other counter meanwhile and can't prolong the wait.
 struct snapshot *snapshot_publish(struct snapshot *next) {
     struct snapshot *old = atomic_exchange(&current, next);
     for (int i = 0; i < 2; ++i) {

@@ -271,7 +271,7 @@ static long this_process(void) {
 #endif
 }
 
-// In the child of a fork the workers are not there, and who held a lock isn't either: starts anew.
+// In the child of a fork the workers are not there, and who held a lock isn't either: starts over.
 static void take_over(struct ggml_threadpool *pool) {
     if (pool->process == this_process()) return;
     pthread_mutex_lock(&idle_lock);

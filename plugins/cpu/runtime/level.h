@@ -23,7 +23,7 @@ const struct cpu_level *cpu_level_choose(uint64_t features, const char *limit);
 const struct cpu_level *cpu_level(void);
 // Features that CPU and operating system let this process use. [any-thread]
 uint64_t cpu_features(void);
-// Chooses anew at the next call: the environment or the host may have changed. [init]
+// Chooses again at the next call: the environment or the host may have changed. [init]
 void cpu_level_reset(void);
 
 #endif

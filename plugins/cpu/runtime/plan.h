@@ -27,7 +27,7 @@ struct cpu_plan {
     int n_threads; // planned for
     bool use_ref;
     bool exact;   // see struct cpu_task
-    uint64_t uid; // of the graph; 0: must be made anew for each computation
+    uint64_t uid; // of the graph; 0: must be made for each computation
     int n_nodes;
 };
 

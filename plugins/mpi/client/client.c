@@ -133,7 +133,7 @@ void group_drop(struct remote_group *group) {
 }
 
 // Completes a request when both its answer and its bytes have come, in either order. One of a
-// line is freed here; one that somebody waits for is marked as done, and its caller frees it.
+// line is freed here; one that a thread waits for is marked as done, and its caller frees it.
 // The caller holds the client's lock.
 static void complete(struct request *request) {
     if (!request->answered || (request->has_op && !request->op_done)) return;
@@ -667,7 +667,7 @@ bool client_may_start(unsigned *out_n_expected) {
 }
 
 // Runs in the child of a fork, where neither MPI nor the link's thread exists. Locks may be held
-// by threads that are gone, so they are made anew, and every node counts as lost: calls fail at
+// by threads that are gone, so they are made again, and every node counts as lost: calls fail at
 // once instead of waiting for ever.
 static void note_child(void) {
     struct client *client = &the_client;

@@ -36,7 +36,7 @@ struct remote_group {
 struct request {
     uint64_t id;
     struct node *node;
-    struct line *line; // NULL: somebody waits for this one
+    struct line *line; // NULL: a thread waits for this one
     struct link_op op; // the bytes that come or go by themselves
     void *copy;        // memory of the request's own that op works on, or NULL
     bool has_op, op_done, answered, done;

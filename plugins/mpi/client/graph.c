@@ -17,7 +17,7 @@ struct collector {
     size_t count, capacity;
 };
 
-// Doubles the capacity and enters all tensors anew; O(count), and O(1) per tensor in all.
+// Doubles the capacity and enters all tensors again; O(count), and O(1) per tensor in all.
 static bool grow(struct collector *collector, size_t capacity) {
     const struct ggml_tensor **tensors = realloc(collector->tensors, capacity * sizeof(*tensors));
     if (!tensors) return false;

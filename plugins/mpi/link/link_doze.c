@@ -54,7 +54,7 @@ static void scan(struct doze *doze) {
     if (folder) closedir(folder);
 }
 
-// poll() ignores negative numbers: a socket that MPI leaves readable is somebody else's, and is
+// poll() ignores negative numbers: a socket that MPI leaves readable is another library's, and is
 // left out until the next scan.
 static void note_vain(struct doze *doze) {
     for (int i = 0; i < doze->n; ++i) {

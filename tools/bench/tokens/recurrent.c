@@ -136,7 +136,7 @@ static struct ggml_tensor *differences(const struct llama_build *b, struct ggml_
         shifted = ggml_concat(ctx, before, others, 1);
     }
     shifted = ggml_sub(ctx, shifted, x);
-    ggml_build_forward_expand(b->graph->graph, shifted); // reads it before it is kept anew
+    ggml_build_forward_expand(b->graph->graph, shifted); // reads it before the new one is kept
     keep(b, ggml_view_1d(ctx, x, x->ne[0], (size_t)(n - 1) * x->nb[1]), before);
     return shifted;
 }

@@ -65,7 +65,7 @@ static void *ask_all(void *unused) {
     return unused;
 }
 
-// Whoever holds a lock over the callback makes the other thread wait.
+// A lock that is held over the callback makes the other thread wait.
 static void ask_from_elsewhere(void) {
     pthread_t thread;
     struct timespec until;

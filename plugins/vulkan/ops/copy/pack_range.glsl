@@ -2,7 +2,7 @@
 // Scales and minima of Q2_K, Q4_K and Q5_K: value = d scale q - dmin minimum. The search is that of
 // core/quant/encode_range.c with equal weights: each group by alternating least squares from 16
 // starts; then every group takes the best of 16 pairs of multiples of d and dmin, these are fitted
-// again to what was taken, the groups choose anew, and the better of both stays.
+// again to what was taken, the groups choose again, and the better of both stays.
 #ifndef PACK_RANGE_GLSL
 #define PACK_RANGE_GLSL
 
