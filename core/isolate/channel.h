@@ -9,7 +9,7 @@
 
 #include "isolate/protocol.h"
 #include "isolate/wait.h"
-#include "plugin/probe/probe_process.h"
+#include "plugin/probe/process/probe_process.h"
 
 struct channel {
     pthread_mutex_t mutex;

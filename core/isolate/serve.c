@@ -23,8 +23,8 @@
 #include "device/stream.h"
 #include "ggml-backend-impl.h"
 #include "plugin/load/candidate.h"
-#include "plugin/probe/probe_group.h"
-#include "plugin/probe/probe_watch.h"
+#include "plugin/probe/process/probe_group.h"
+#include "plugin/probe/process/probe_watch.h"
 #include "plugin/registry/plugin.h"
 
 enum { EXIT_NO_SERVICE = 74 };

@@ -12,8 +12,8 @@
 
 #include "binary.h"
 #include "ggml-backend-impl.h"
-#include "plugin/probe/probe_group.h"
-#include "plugin/probe/probe_watch.h"
+#include "plugin/probe/process/probe_group.h"
+#include "plugin/probe/process/probe_watch.h"
 
 #define ENTRY(object, member, type) ((type)foreign_entry(object, binary->layout->member))
 

@@ -19,7 +19,7 @@
 
 #include "base/env.h"
 #include "files.h"
-#include "plugin/probe/probe_group.h"
+#include "plugin/probe/process/probe_group.h"
 
 extern char **environ;
 

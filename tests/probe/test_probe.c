@@ -25,7 +25,7 @@
 
 #include "base/sanitizer.h"
 #include "base/status.h"
-#include "plugin/probe/probe_process.h"
+#include "plugin/probe/process/probe_process.h"
 #include "support/plugin_dir.h"
 
 enum { DEADLINE_MS = 2500, JOBS = 8 };

@@ -19,7 +19,7 @@
 
 #include "base/env.h"
 #include "base/status.h"
-#include "plugin/probe/probe_cache.h"
+#include "plugin/probe/cache/probe_cache.h"
 #include "support/plugin_dir.h"
 
 static struct plugin_dir dir;

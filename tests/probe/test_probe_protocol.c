@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/status.h"
-#include "plugin/probe/probe_protocol.h"
+#include "plugin/probe/message/probe_protocol.h"
 
 static const uint8_t key[PROBE_KEY_SIZE] = {9, 8, 7};
 static const uint8_t other_key[PROBE_KEY_SIZE] = {9, 8, 6};

@@ -26,7 +26,7 @@
 #include <cmocka.h>
 
 #include "base/sanitizer.h"
-#include "plugin/probe/probe_sandbox.h"
+#include "plugin/probe/helper/probe_sandbox.h"
 #include "support/plugin_dir.h"
 
 enum { TEXT_SIZE = 512, PLAIN_USER = 54321, LANDLOCK_CREATE_RULESET = 444, OLD_KERNEL = 1 << 30 };

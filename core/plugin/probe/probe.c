@@ -8,10 +8,10 @@
 #include "base/status.h"
 #include "ggml-impl.h"
 #include "plugin/discover/search_path.h"
-#include "plugin/probe/probe_cache.h"
+#include "plugin/probe/cache/probe_cache.h"
 #include "plugin/probe/probe_jobs.h"
-#include "plugin/probe/probe_process.h"
 #include "plugin/probe/probe_run.h"
+#include "plugin/probe/process/probe_process.h"
 #include "plugin/registry/plugin.h"
 #include "plugin/registry/registry.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "plugin/probe/probe_process.h"
+#include "plugin/probe/process/probe_process.h"
 
 // A process may be gone while something that it left holds the pipe: look at least this often.
 enum { TICK_MS = 20, TEXT_SIZE = 512 };

@@ -4,8 +4,8 @@
 #define GGML_PLUGIN_PROBE_PROBE_JOBS_H
 
 #include "plugin/image/plugin_file.h"
-#include "plugin/probe/probe_protocol.h"
-#include "plugin/probe/probe_result.h"
+#include "plugin/probe/message/probe_protocol.h"
+#include "plugin/probe/message/probe_result.h"
 
 enum { PROBE_JOBS_MAX = 64 };
 

@@ -8,9 +8,9 @@
 #include "base/status.h"
 #include "ggml-impl.h"
 #include "machine/topology_system.h"
-#include "plugin/probe/probe_cache.h"
+#include "plugin/probe/cache/probe_cache.h"
 #include "plugin/probe/probe_jobs.h"
-#include "plugin/probe/probe_process.h"
+#include "plugin/probe/process/probe_process.h"
 
 enum { DEADLINE_MS = 2000 };
 #define MEMORY_LIMIT (UINT64_C(1) << 30)

@@ -5,7 +5,7 @@
 #define GGML_PLUGIN_PROBE_PROBE_MACHINE_H
 
 #include "machine/topology_table.h"
-#include "plugin/probe/probe_result.h"
+#include "plugin/probe/message/probe_result.h"
 
 // Linux; whom the topology asks first wherever this is linked. What a helper said is remembered as
 // results of probes are; where nothing can be remembered, and in privileged processes, hwloc isn't

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "plugin/probe/probe_cache.h"
-#include "plugin/probe/probe_libraries.h"
-#include "plugin/probe/probe_process.h"
+#include "plugin/probe/cache/probe_cache.h"
+#include "plugin/probe/cache/probe_libraries.h"
+#include "plugin/probe/process/probe_process.h"
 
 static enum ggml_host_status unsupported(void) {
     return ggml_fail(GGML_HOST_UNSUPPORTED, "there are no helper processes on this system");

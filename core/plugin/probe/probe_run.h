@@ -4,8 +4,8 @@
 #define GGML_PLUGIN_PROBE_PROBE_RUN_H
 
 #include "plugin/load/candidates.h"
+#include "plugin/probe/message/probe_result.h"
 #include "plugin/probe/probe_report.h"
-#include "plugin/probe/probe_result.h"
 
 // Outcome of the candidate of the same index.
 struct probe_outcome {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/data/sha256.h"
-#include "plugin/probe/probe_cache.h"
-#include "plugin/probe/probe_protocol.h"
+#include "plugin/probe/cache/probe_cache.h"
+#include "plugin/probe/message/probe_protocol.h"
 
 size_t n_results_taken;
 

@@ -3,7 +3,7 @@
 // elsewhere later is noticed too, which the paths in /proc/self/maps would not show.
 #ifndef _WIN32
 #define _GNU_SOURCE
-#include "plugin/probe/probe_libraries.h"
+#include "plugin/probe/cache/probe_libraries.h"
 
 #include <string.h>
 #include <time.h>

@@ -8,7 +8,7 @@
 #include "machine/topology_table.h"
 #include "plugin/image/plugin_file.h"
 #include "plugin/load/record.h"
-#include "plugin/probe/probe_bytes.h"
+#include "plugin/probe/message/probe_bytes.h"
 #include "plugin/registry/plugin.h"
 
 // Room for as many devices with three texts of PROBE_TEXT_MAX each, and their details, and for the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Results of probes as bytes: written in the helper, read in the application. The reader trusts
 // nothing: numbers are checked against their range and lengths against what is left.
-#include "plugin/probe/probe_result.h"
+#include "plugin/probe/message/probe_result.h"
 
 #include <stdarg.h>
 #include <stdio.h>

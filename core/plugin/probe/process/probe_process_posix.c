@@ -25,8 +25,8 @@
 #include "base/status.h"
 #include "ggml-version.h"
 #include "plugin/discover/search_path.h"
-#include "plugin/probe/probe_group.h"
-#include "plugin/probe/probe_process.h"
+#include "plugin/probe/process/probe_group.h"
+#include "plugin/probe/process/probe_process.h"
 
 #ifdef __APPLE__
 #include <crt_externs.h>

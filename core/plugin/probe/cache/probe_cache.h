@@ -5,7 +5,7 @@
 
 #include "base/data/sha256.h"
 #include "plugin/image/plugin_file.h"
-#include "plugin/probe/probe_result.h"
+#include "plugin/probe/message/probe_result.h"
 
 enum { PROBE_ENTRY_MAX = PROBE_RESULT_MAX + (1 << 15) };
 

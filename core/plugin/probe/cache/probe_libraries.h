@@ -3,7 +3,7 @@
 #ifndef GGML_PLUGIN_PROBE_PROBE_LIBRARIES_H
 #define GGML_PLUGIN_PROBE_PROBE_LIBRARIES_H
 
-#include "plugin/probe/probe_result.h"
+#include "plugin/probe/message/probe_result.h"
 
 // The clock of probe_libraries_take(), in nanoseconds since 1970. [any-thread]
 int64_t probe_libraries_now(void);

@@ -3,7 +3,7 @@
 // another program. PR_SET_PDEATHSIG alone ends one process, and when the application's thread ends.
 // It shares the helper's memory, because copying that would be a fifth of the time of a probe.
 #define _GNU_SOURCE
-#include "plugin/probe/probe_watch.h"
+#include "plugin/probe/process/probe_watch.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 
 #include "base/fault.h"
 #include "base/sanitizer.h"
-#include "plugin/probe/probe_group.h"
+#include "plugin/probe/process/probe_group.h"
 
 enum { TICK_MS = 200, EXIT_ORPHANED = 74, STACK_SIZE = 16 << 10 };
 enum { SIGNAL_GROUP = 4 }; // PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9

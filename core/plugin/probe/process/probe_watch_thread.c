@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The watcher as a thread, where probe_watch_linux.c isn't used.
-#include "plugin/probe/probe_watch.h"
+#include "plugin/probe/process/probe_watch.h"
 
 #include <limits.h>
 #include <poll.h>

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "plugin/discover/search_path.h"
-#include "plugin/probe/probe_cache.h"
+#include "plugin/probe/cache/probe_cache.h"
 
 #define TEMPORARY_PREFIX "new-"
 

@@ -24,12 +24,12 @@
 #include "isolate/serve.h"
 #include "plugin/load/candidate.h"
 #include "plugin/offer/extensions.h"
-#include "plugin/probe/probe_group.h"
-#include "plugin/probe/probe_libraries.h"
+#include "plugin/probe/cache/probe_libraries.h"
+#include "plugin/probe/helper/probe_sandbox.h"
+#include "plugin/probe/message/probe_protocol.h"
 #include "plugin/probe/probe_machine.h"
-#include "plugin/probe/probe_protocol.h"
-#include "plugin/probe/probe_sandbox.h"
-#include "plugin/probe/probe_watch.h"
+#include "plugin/probe/process/probe_group.h"
+#include "plugin/probe/process/probe_watch.h"
 #include "plugin/registry/plugin.h"
 
 enum { EXIT_USAGE = 64, FILE_SIZE_LIMIT = 256 << 20, OPEN_FILES_LIMIT = 4096 };

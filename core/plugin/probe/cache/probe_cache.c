@@ -2,7 +2,7 @@
 // An entry is named by a digest of everything that has to be equal for it to hold (protocol,
 // host, path, file, system) and begins with a digest of itself, so that half-written and stale
 // entries read as none.
-#include "plugin/probe/probe_cache.h"
+#include "plugin/probe/cache/probe_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "base/env.h"
 #include "base/status.h"
 #include "plugin/discover/search_path.h"
-#include "plugin/probe/probe_libraries.h"
-#include "plugin/probe/probe_protocol.h"
+#include "plugin/probe/cache/probe_libraries.h"
+#include "plugin/probe/message/probe_protocol.h"
 
 #define ENTRY_MAGIC "GGMLPRB\x1a"
 

@@ -2,7 +2,7 @@
 // Wire format of helper messages. Both sides may be of different builds, and a plugin may write to
 // the pipe: magic numbers and a version identify the speaker, and each frame has a digest over its
 // bytes and a key from the request.
-#include "plugin/probe/probe_protocol.h"
+#include "plugin/probe/message/probe_protocol.h"
 
 #include <string.h>
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/sanitizer.h"
-#include "plugin/probe/probe_sandbox.h"
+#include "plugin/probe/helper/probe_sandbox.h"
 
 enum { PATH_SIZE = 512 };
 
@@ -145,7 +145,7 @@ static void allow_listed(const struct landlock *landlock) {
 #define SANDBOX_WRITE(path) allow(landlock, path, WRITE_FILE | TRUNCATE);
 #define SANDBOX_MAKE(path) allow(landlock, path, WRITE_FILE | TRUNCATE | MAKE_FILE | REMOVE_FILE);
 #define SANDBOX_DEVICES(dir, text) allow_beginning(landlock, dir, text);
-#include "plugin/probe/probe_sandbox_list.inl"
+#include "plugin/probe/helper/probe_sandbox_list.inl"
 }
 
 // Restricts files with Landlock: nothing may be written but what the list permits. Rights that an
@@ -208,7 +208,7 @@ static void confine_calls(char *out_missing, size_t size) {
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, OTHER_NUMBERS, 0, 1),
         FAIL(EPERM),
 #define SANDBOX_FORBID(name) SKIP_UNLESS(name, 1), FAIL(EPERM),
-#include "plugin/probe/probe_sandbox_list.inl"
+#include "plugin/probe/helper/probe_sandbox_list.inl"
         // Its flags lie in memory that a filter can't read; C libraries go on with clone.
         SKIP_UNLESS(SYS_clone3, 1),
         FAIL(ENOSYS),

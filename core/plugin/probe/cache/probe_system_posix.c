@@ -10,7 +10,7 @@
 
 #include "base/env.h"
 #include "machine/cpu_features.h"
-#include "plugin/probe/probe_cache.h"
+#include "plugin/probe/cache/probe_cache.h"
 
 #ifdef __APPLE__
 #include <crt_externs.h>
@@ -86,7 +86,7 @@ static bool is_exception(const char *variable) {
 #define PROBE_NAMES(path)
 #define PROBE_VARIABLES(text)
 #define PROBE_EXCEPT(text) text,
-#include "plugin/probe/probe_system_list.inl"
+#include "plugin/probe/cache/probe_system_list.inl"
     };
     for (size_t i = 0; i < sizeof(exceptions) / sizeof(*exceptions); ++i)
         if (begins_with(variable, exceptions[i])) return true;
@@ -114,7 +114,7 @@ void probe_system_digest(const char *helper, uint8_t out_digest[GGML_SHA256_SIZE
 #define PROBE_NAMES(path) add_names(&sum, path);
 #define PROBE_VARIABLES(text) add_variables(&sum, text);
 #define PROBE_EXCEPT(text)
-#include "plugin/probe/probe_system_list.inl"
+#include "plugin/probe/cache/probe_system_list.inl"
     ggml_sha256_final(&sum, out_digest);
 }
 

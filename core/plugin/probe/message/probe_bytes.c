@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Bytes of messages and cache entries. A writer that ran out of memory, or a reader that came to
 // the end, stays failed, so that callers check once at the end.
-#include "plugin/probe/probe_bytes.h"
+#include "plugin/probe/message/probe_bytes.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #ifndef GGML_PLUGIN_PROBE_PROBE_PROCESS_H
 #define GGML_PLUGIN_PROBE_PROBE_PROCESS_H
 
-#include "plugin/probe/probe_protocol.h"
+#include "plugin/probe/message/probe_protocol.h"
 #include "plugin/trust/policy.h"
 
 enum { PROBE_PATH_MAX = 4096 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Groups as folders of the kernel's file system for them.
 #define _GNU_SOURCE
-#include "plugin/probe/probe_group.h"
+#include "plugin/probe/process/probe_group.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // No control groups.
-#include "plugin/probe/probe_group.h"
+#include "plugin/probe/process/probe_group.h"
 
 void probe_group_enter(void) {
 }

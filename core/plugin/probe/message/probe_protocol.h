@@ -15,7 +15,7 @@
 
 #include "base/data/sha256.h"
 #include "plugin/image/plugin_file.h"
-#include "plugin/probe/probe_result.h"
+#include "plugin/probe/message/probe_result.h"
 
 // Raised with every change of a frame, the request or a result.
 #define PROBE_PROTOCOL_VERSION 5

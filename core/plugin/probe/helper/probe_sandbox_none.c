@@ -2,7 +2,7 @@
 // The sandbox of helpers on systems that have none.
 #include <stdio.h>
 
-#include "plugin/probe/probe_sandbox.h"
+#include "plugin/probe/helper/probe_sandbox.h"
 
 bool probe_sandbox_prevents_devices(const char *root) {
     (void)root;
