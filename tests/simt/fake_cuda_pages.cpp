@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <vector>
+
 #include "fake_cuda_state.h"
 
 enum { UNIT = 2 << 20 };
@@ -145,22 +147,17 @@ API CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 // --- memory behind addresses ---------------------------------------------------------------------
 
 // Memory that nobody has written is not a number. Where no other mapping may see it, it is a
-// private view of one file of such bytes: only pages that are used cost anything.
+// private view of one file of such bytes: only pages that are used cost anything. The file is
+// closed, as the driver has none open for such memory.
 static bool map_poison(uintptr_t at, size_t size) {
-    static int poison = -1;
-    if (poison < 0) {
-        poison = new_file(UNIT);
-        void *p = mmap(nullptr, UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, poison, 0);
-        if (p == MAP_FAILED) return false;
-        memset(p, 0xff, UNIT);
-        munmap(p, UNIT);
-    }
-    for (size_t i = 0; i < size; i += UNIT) {
-        if (mmap((void *)(at + i), UNIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, poison,
-                 0) == MAP_FAILED)
-            return false;
-    }
-    return true;
+    static const std::vector<char> bytes(UNIT, '\xff');
+    const int poison = new_file(UNIT);
+    bool good = pwrite(poison, bytes.data(), UNIT, 0) == UNIT;
+    for (size_t i = 0; i < size && good; i += UNIT)
+        good = mmap((void *)(at + i), UNIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, poison,
+                    0) != MAP_FAILED;
+    if (poison >= 0) close(poison);
+    return good;
 }
 static bool map_file(uintptr_t at, const physical *memory) {
     void *p = mmap((void *)at, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
