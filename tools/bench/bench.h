@@ -34,6 +34,10 @@ void bench_warm_up(void);
 // Leaves nothing of use in the processor's caches, as computing with large weights does. Blocks for
 // up to some tenths of a second. Where memory is short some caches keep what they have.
 void bench_evict(void);
+// Takes the size of the largest cache in MiB from an option: a virtual machine may be told of all
+// caches of its host. False if it is no size. [init]
+bool bench_set_cache(const char *text);
+
 // Weights of which none is in a cache when it is read in turn: eight times the largest cache, at
 // least 256 MiB, at most 2 GiB.
 size_t bench_cold_bytes(void);

@@ -33,12 +33,21 @@ void bench_warm_up(void) {
     }
 }
 
-// So many times the largest cache, where the system tells its size.
+static size_t given_cache; // in bytes; 0: as the system says
+
+bool bench_set_cache(const char *text) {
+    int mib;
+    if (!bench_read_number(text, 1, 1 << 20, &mib)) return false;
+    given_cache = (size_t)mib << 20;
+    return true;
+}
+
+// So many times the largest cache, where its size is known.
 static size_t caches(size_t times, size_t least, size_t most) {
-    size_t bytes = (size_t)128 << 20;
+    size_t bytes = given_cache ? given_cache : (size_t)128 << 20;
 #ifdef _SC_LEVEL3_CACHE_SIZE
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (cache > 0) bytes = (size_t)cache;
+    if (cache > 0 && !given_cache) bytes = (size_t)cache;
 #endif
     bytes *= times;
     return bytes < least ? least : bytes > most ? most : bytes;

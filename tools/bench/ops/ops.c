@@ -159,6 +159,8 @@ static const char usage[] =
     "  --seconds S         that each measurement takes at least (default 0.3)\n"
     "  --warm              read the same weights again and again, which caches may hold; without\n"
     "                      it there are eight times as many as the largest cache holds\n"
+    "  --cache MIB         the largest cache (default: as the system says, which in a virtual\n"
+    "                      machine may be more than it has)\n"
     "  --json              print the measurements as JSON\n";
 
 static bool parse_size(const char *text, int64_t *out_size) {
@@ -177,21 +179,19 @@ static bool take_option(int option, const char *text, struct options *options) {
     case 'k': return parse_size(text, &options->sizes.k);
     case 's': options->seconds = atof(text); return options->seconds > 0;
     case 'w': options->warm = true; return true;
+    case 'c': return bench_set_cache(text);
     case 'j': options->json = true; return true;
     default: return false;
     }
 }
 
 int bench_ops(int argc, char **argv) {
-    static const struct option table[] = {{"device", required_argument, NULL, 'd'},
-                                          {"plugin-path", required_argument, NULL, 'p'},
-                                          {"op", required_argument, NULL, 'o'},
-                                          {"type", required_argument, NULL, 't'},
-                                          {"seconds", required_argument, NULL, 's'},
-                                          {"json", no_argument, NULL, 'j'},
-                                          {"warm", no_argument, NULL, 'w'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option table[] = {
+        {"device", required_argument, NULL, 'd'},  {"plugin-path", required_argument, NULL, 'p'},
+        {"op", required_argument, NULL, 'o'},      {"type", required_argument, NULL, 't'},
+        {"seconds", required_argument, NULL, 's'}, {"cache", required_argument, NULL, 'c'},
+        {"json", no_argument, NULL, 'j'},          {"warm", no_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
     struct options options = {.sizes = {4096, 14336, 0, GGML_TYPE_COUNT}, .seconds = 0.3};
     int option;
     bool valid = true;

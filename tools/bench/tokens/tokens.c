@@ -228,6 +228,8 @@ static const char usage[] =
     "  --profile FILE      also write when each node of a prompt and of two tokens was computed, "
     "as\n"
     "                      JSON that Perfetto opens, and print the sums on standard error\n"
+    "  --cache MIB         the largest cache, of which eight times as much is read for the limit\n"
+    "                      (default: as the system says)\n"
     "  --json              print the measurements as JSON\n"
     "\n"
     "Launching and barriers is the time of a graph of as many nodes with nothing to compute. "
@@ -246,6 +248,7 @@ static bool take_option(int option, const char *text, struct options *options) {
     case 'T': return bench_read_number(text, 1, 512, &options->threads);
     case 'r': return bench_read_number(text, 1, TOKEN_MAX_RUNS / 4, &options->runs);
     case 'P': options->profile = text; return true;
+    case 'C': return bench_set_cache(text);
     case 'j': options->json = true; return true;
     default: return false;
     }
@@ -260,13 +263,19 @@ static int complain_of_size(const char *size) {
 }
 
 int bench_model(int argc, char **argv) {
-    static const struct option table[] = {
-        {"device", required_argument, NULL, 'd'},  {"plugin-path", required_argument, NULL, 'p'},
-        {"size", required_argument, NULL, 's'},    {"type", required_argument, NULL, 't'},
-        {"prompt", required_argument, NULL, 'n'},  {"context", required_argument, NULL, 'c'},
-        {"threads", required_argument, NULL, 'T'}, {"runs", required_argument, NULL, 'r'},
-        {"profile", required_argument, NULL, 'P'}, {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+    static const struct option table[] = {{"device", required_argument, NULL, 'd'},
+                                          {"plugin-path", required_argument, NULL, 'p'},
+                                          {"size", required_argument, NULL, 's'},
+                                          {"type", required_argument, NULL, 't'},
+                                          {"prompt", required_argument, NULL, 'n'},
+                                          {"context", required_argument, NULL, 'c'},
+                                          {"threads", required_argument, NULL, 'T'},
+                                          {"runs", required_argument, NULL, 'r'},
+                                          {"profile", required_argument, NULL, 'P'},
+                                          {"cache", required_argument, NULL, 'C'},
+                                          {"json", no_argument, NULL, 'j'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     struct options options = {.device = "CPU",
                               .size = "0.2B",
                               .type = GGML_TYPE_Q4_0,
