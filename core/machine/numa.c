@@ -8,8 +8,9 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "machine/number_list.h"
 
 #ifdef __linux__
 #include <pthread.h>
@@ -24,26 +25,12 @@ static bool has(const uint64_t *words, unsigned node) {
     return words[node / 64] >> node % 64 & 1;
 }
 
-// Ends at what is no list.
-static void parse_list(const char *text, uint64_t out_words[GGML_NUMA_WORDS]) {
-    memset(out_words, 0, GGML_NUMA_WORDS * sizeof(*out_words));
-    while (*text >= '0' && *text <= '9') {
-        char *end;
-        const unsigned long first = strtoul(text, &end, 10);
-        const unsigned long last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
-        for (unsigned long node = first; node <= last && node < GGML_NUMA_WORDS * 64; ++node)
-            out_words[node / 64] |= UINT64_C(1) << node % 64;
-        if (*end != ',') return;
-        text = end + 1;
-    }
-}
-
 unsigned ggml_numa_nodes(const char *has_cpu, const char *mems_allowed,
                          uint64_t out_words[GGML_NUMA_WORDS]) {
     uint64_t allowed[GGML_NUMA_WORDS];
     unsigned n = 0;
-    parse_list(has_cpu, out_words);
-    parse_list(mems_allowed, allowed);
+    ggml_number_list_parse(has_cpu, out_words, GGML_NUMA_WORDS);
+    ggml_number_list_parse(mems_allowed, allowed, GGML_NUMA_WORDS);
     for (size_t i = 0; i < GGML_NUMA_WORDS; ++i)
         out_words[i] &= allowed[i];
     for (unsigned node = 0; node < GGML_NUMA_WORDS * 64; ++node)

@@ -12,6 +12,7 @@
 
 #include "base/fault.h"
 #include "base/status.h"
+#include "machine/number_list.h"
 #include "machine/topology_system.h"
 
 #ifdef __linux__
@@ -25,10 +26,6 @@ struct cpu_set {
 
 static bool has(const struct cpu_set *set, unsigned cpu) {
     return set->words[cpu / 64] >> cpu % 64 & 1;
-}
-
-static void add(struct cpu_set *set, unsigned cpu) {
-    set->words[cpu / 64] |= UINT64_C(1) << cpu % 64;
 }
 
 static bool is_empty(const struct cpu_set *set) {
@@ -54,27 +51,12 @@ static bool read_text(const char *path, char out_text[TEXT_SIZE]) {
     return n > 0;
 }
 
-// Parses a list like "0-3,8"; a malformed text gives the set up to the error.
-static void parse_list(const char *text, struct cpu_set *out_set) {
-    memset(out_set, 0, sizeof(*out_set));
-    while (*text >= '0' && *text <= '9') {
-        char *end;
-        const unsigned long first = strtoul(text, &end, 10);
-        unsigned long last = first;
-        if (*end == '-') last = strtoul(end + 1, &end, 10);
-        for (unsigned long cpu = first; cpu <= last && cpu < TOPOLOGY_CPUS_MAX; ++cpu)
-            add(out_set, (unsigned)cpu);
-        text = *end == ',' ? end + 1 : end;
-        if (*end != ',') return;
-    }
-}
-
 // Reads a list such as "0-3,8" from a file; the set is empty if there is none.
 static bool read_list(const char *path, struct cpu_set *out_set) {
     char text[TEXT_SIZE];
     memset(out_set, 0, sizeof(*out_set));
     if (!read_text(path, text)) return false;
-    parse_list(text, out_set);
+    ggml_number_list_parse(text, out_set->words, TOPOLOGY_WORDS);
     return true;
 }
 
