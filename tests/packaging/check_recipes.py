@@ -55,9 +55,17 @@ class Configured:
         reset = [f"-D{option}={self.defaults[option]}" for option in sorted(self.changed - given)]
         again = ["--reconfigure"] if self.changed else []
         self.changed |= given
-        done = run(["meson", "setup", *again, self.folder, SOURCE, *reset, *options], ".")
+        self.check(name, self.folder, [*again, *reset, *options])
+
+    def configure_by_file(self, name, machine_file):
+        """The same with a file in place of options; it can be given to a new folder only."""
+        self.check(name, self.folder + "-by-file", ["--native-file", machine_file])
+
+    @staticmethod
+    def check(name, folder, arguments):
+        done = run(["meson", "setup", *arguments, folder, SOURCE], ".")
         check(f"{name}: the tree configures with its options", done.returncode == 0, done.stdout)
-        targets = os.path.join(self.folder, "meson-info", "intro-targets.json")
+        targets = os.path.join(folder, "meson-info", "intro-targets.json")
         names = {target["name"] for target in json.load(open(targets, encoding="utf-8"))} if done.returncode == 0 else set()
         check(f"{name}: the library is built, and no tests", "ggml" in names and not any(n.startswith("test-") for n in names), sorted(names)[:40])
 
@@ -102,7 +110,9 @@ include("${PORT}/portfile.cmake")
     check("vcpkg: the port runs and leaves what vcpkg wants of a static library", done.returncode == 0 and
           left == ["lib/libggml.a", "share/ggml-host/LICENSE"], (done.stdout, left))
     check("vcpkg: it builds this tree", f"SOURCE={SOURCE}" in done.stdout and options, done.stdout)
-    configured.configure("vcpkg", options)
+    # What vcpkg_configure_meson adds for a static library.
+    configured.configure("vcpkg", ["--wrap-mode=nodownload", "-Doptimization=plain", "-Ddebug=false", "--libdir=lib", f"--prefix={packages}",
+                                   "-Dpkgconfig.relocatable=true", "-Ddefault_library=static", *options])
 
 
 def conan_stand_ins(calls):
@@ -134,6 +144,13 @@ def conan_stand_ins(calls):
         sys.modules[name] = module
 
 
+def meson_value(value):
+    """As Conan writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"'{value}'" if isinstance(value, str) else f"[{', '.join(map(meson_value, value))}]"
+
+
 class Properties(types.SimpleNamespace):
     def set_property(self, name, value):
         setattr(self, name, value)
@@ -160,10 +177,17 @@ def check_conan(folder, version, configured):
     parts = {pattern.split("/")[0] for pattern, src in calls["copied"] if src == os.path.realpath(SOURCE)}
     needed = set(re.findall(r"^ *subdir\('(\w+)", open(os.path.join(SOURCE, "meson.build"), encoding="utf-8").read(), re.M))
     check("conan: it exports every folder that the build names", needed <= parts, (needed - parts))
-    as_text = {True: "true", False: "false"}
-    options = [f"-D{key}={as_text[value] if isinstance(value, bool) else ','.join(value) if isinstance(value, list) else value}"
-               for key, value in calls["generated"].items()]
-    configured.configure("conan", options)
+    # The file that Conan's MesonToolchain writes of a release for GCC, with its own options.
+    native = os.path.join(folder, "conan_meson_native.ini")
+    with open(native, "w", encoding="utf-8") as stream:
+        stream.write("[project options]\n")
+        stream.writelines(f"{key} = {meson_value(value)}\n" for key, value in {
+            "wrap_mode": "nofallback", "bindir": "bin", "sbindir": "bin", "libexecdir": "bin", "includedir": "include", "libdir": "lib",
+            **calls["generated"]}.items())
+        stream.write("[built-in options]\nbuildtype = 'release'\ndefault_library = 'static'\nb_ndebug = 'true'\nbackend = 'ninja'\n")
+        if os.uname().machine == "x86_64":
+            stream.write("c_args = ['-m64']\nc_link_args = ['-m64']\n")
+    configured.configure_by_file("conan", native)
     check("conan: the library and what it needs are told", recipe.cpp_info.libs == ["ggml"] and calls["removed"] == ["libggml.so*"], calls)
 
 
@@ -178,7 +202,8 @@ def check_homebrew(folder, version, configured):
         skip("homebrew: the formula is Ruby", "no ruby")
     options = re.search(r"options = %w\[(.*?)\]", text, re.S).group(1).split()
     check("homebrew: the archive is this version's", f"ggml-host-{version}.tar.xz" in text)
-    configured.configure("homebrew", options)
+    # std_meson_args
+    configured.configure("homebrew", [*options, f"--prefix={folder}/Cellar", "--libdir=lib", "--buildtype=release", "--wrap-mode=nofallback"])
 
 
 def check_release(folder):
