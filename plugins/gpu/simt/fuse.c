@@ -39,6 +39,21 @@ static bool fuse_mask(struct simt_work *l, const struct gpu_fused *fused) {
     return simt_kernel_prepare(l, &whole);
 }
 
+// The result of rope in the rows that set_rows would copy it to, whose numbers are operand 4.
+static bool fuse_rope_rows(struct simt_work *l, const struct gpu_fused *fused) {
+    const struct ggml_tensor *rope = fused->nodes[0], *rows = fused->dst;
+    struct gpu_operand *y = &l->args.operands[0];
+    if (!simt_kernel_prepare(l, rope)) return false;
+    simt_operand(y, rows);
+    for (int d = 0; d < GGML_MAX_DIMS; ++d)
+        y->ne[d] = rope->ne[d];
+    y->nb[1] = y->nb[0] * rope->ne[0];
+    y->nb[2] = (long long)rows->nb[1];
+    simt_operand(&l->args.operands[4], fused->operands[0]);
+    l->args.numbers[2] = rows->ne[1];
+    return true;
+}
+
 // --- products on tensor cores
 
 // The product's own launch, if it is one by mma.sync: others have no room for a second result.
@@ -89,6 +104,7 @@ bool simt_fuse_prepare(struct simt_work *out_launch, const struct gpu_fused *fus
     case GPU_FUSION_norm: return fuse_norm(out_launch, fused);
     case GPU_FUSION_add_chain: return fuse_add_chain(out_launch, fused);
     case GPU_FUSION_mask: return fuse_mask(out_launch, fused);
+    case GPU_FUSION_rope_rows: return fuse_rope_rows(out_launch, fused);
     case GPU_FUSION_bias: return has_tensor_cores && fuse_bias(out_launch, fused, features);
     case GPU_FUSION_glu: return has_tensor_cores && fuse_glu(out_launch, fused, features);
     default: return false;

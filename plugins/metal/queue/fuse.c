@@ -47,27 +47,10 @@ static bool fuse_glu(struct gpu_plan *plan, const struct gpu_fused *fused) {
     return !fused->indirect || copy_result(plan, x, fused->dst);
 }
 
-// The result of rope in the rows that set_rows would copy it to. Their numbers are operand 4.
-static bool fuse_rope_rows(struct gpu_plan *plan, const struct gpu_fused *fused) {
-    const struct ggml_tensor *rope = fused->nodes[0], *rows = fused->dst;
-    struct metal_launch *l = begin(plan, fused, rope);
-    if (!l) return false;
-    struct gpu_operand *y = &l->step.work.args.operands[0];
-    simt_operand(y, rows);
-    for (int d = 0; d < GGML_MAX_DIMS; ++d)
-        y->ne[d] = rope->ne[d];
-    y->nb[1] = y->nb[0] * rope->ne[0];
-    y->nb[2] = (long long)rows->nb[1];
-    simt_operand(&l->step.work.args.operands[4], fused->operands[0]);
-    l->step.work.args.numbers[2] = rows->ne[1];
-    return true;
-}
-
 bool metal_plan_fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
     switch (fused->fusion) {
     case GPU_FUSION_bias: return fuse_bias(plan, fused);
     case GPU_FUSION_glu: return fuse_glu(plan, fused);
-    case GPU_FUSION_rope_rows: return fuse_rope_rows(plan, fused);
     default: break;
     }
     if (!simt_step_fuse(plan, fused, 0)) return false;
