@@ -79,7 +79,10 @@ GGML_ENV_ROW(GGML_CUDA_DISABLE_GRAPHS, "0",
              "a graph of the driver's in which independent ones overlap.")
 GGML_ENV_ROW(GGML_CUDA_DISABLE_FUSION, "none",
              "Comma-separated list of what the CUDA plugin computes node by node, although one "
-             "launch could do it: norm, glu, bias, add_chain, mask; 1: everything.")
+             "launch could do it: norm, glu, bias, add_chain, rope_rows, mask; 1: everything.")
+GGML_ENV_ROW(GGML_CUDA_DISABLE_EARLY, "0",
+             "1: launches of a graph of the CUDA plugin begin only when those that they wait for have "
+             "ended, not when all blocks of these have begun.")
 GGML_ENV_ROW(GGML_CUDA_DISABLE_REORDER, "0",
              "1: the CUDA plugin computes the nodes of a graph in the order in which they come, though "
              "another one would need fewer launches and waits.")

@@ -10,7 +10,7 @@
 #include "cuda_test.h"
 #include "ggml-ext-profile.h"
 
-enum { WIDTH = 32, TOKENS = 6, LAYERS = 2, MOST = 4096, N_SEEDS = 24 };
+enum { WIDTH = 32, TOKENS = 6, CACHE_ROWS = 10, LAYERS = 2, MOST = 4096, N_SEEDS = 24 };
 
 static ggml_backend_dev_t device;
 static ggml_backend_t stream;
@@ -65,8 +65,29 @@ static struct ggml_tensor *gated(struct ggml_context *ctx, struct ggml_tensor *x
     return ggml_add(ctx, ggml_mul_mat(ctx, weights[2], y), bias);
 }
 
-// What graphs are of: layers, three small nodes, attention, a product, a gated unit.
-static enum { LAYERED, SMALL, ATTENTIVE, WIDE, GATED } shape;
+// A product whose weights an earlier node makes, and one whose are there.
+static struct ggml_tensor *made_weights(struct ggml_context *ctx, struct ggml_tensor *x) {
+    struct ggml_tensor *w = ggml_cast(ctx, matrix(ctx, WIDTH, WIDTH), GGML_TYPE_F16);
+    struct ggml_tensor *y = ggml_mul_mat(ctx, w, ggml_sqr(ctx, x));
+    return ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_F16, WIDTH, WIDTH), y);
+}
+
+// Rope whose result goes to rows of a cache, the last ones first.
+static struct ggml_tensor *cached(struct ggml_context *ctx, struct ggml_tensor *x) {
+    enum { HEADS = 2 };
+    struct ggml_tensor *positions = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, TOKENS);
+    struct ggml_tensor *cache = ggml_cont(ctx, matrix(ctx, WIDTH, CACHE_ROWS));
+    x = ggml_add(ctx, x, ggml_view_2d(ctx, cache, WIDTH, TOKENS, cache->nb[1], 0));
+    x = ggml_rope(ctx, ggml_reshape_3d(ctx, x, WIDTH / HEADS, HEADS, TOKENS), positions,
+                  WIDTH / HEADS - 4, 0);
+    x = ggml_set_rows(ctx, cache, ggml_reshape_2d(ctx, x, WIDTH, TOKENS),
+                      ggml_new_tensor_1d(ctx, GGML_TYPE_I64, TOKENS));
+    return ggml_neg(ctx, x);
+}
+
+// What graphs are of: layers, three small nodes, attention, a product, a gated unit, weights that
+// are made, rows of a cache.
+static enum { LAYERED, SMALL, ATTENTIVE, WIDE, GATED, MADE, CACHED } shape;
 
 struct work {
     struct ggml_context *ctx;
@@ -86,6 +107,8 @@ static void build(struct work *w, ggml_backend_buffer_type_t buft, uint32_t seed
     if (shape == WIDE) x = wide_product(w->ctx);
     for (int l = 0; l < LAYERS && shape == GATED; ++l)
         x = gated(w->ctx, x);
+    if (shape == CACHED) x = cached(w->ctx, x);
+    if (shape == MADE) x = made_weights(w->ctx, x);
     if (shape == SMALL) x = ggml_sqr(w->ctx, ggml_neg(w->ctx, ggml_sqr(w->ctx, x)));
     w->out = x;
     w->graph = ggml_new_graph(w->ctx);
@@ -107,6 +130,10 @@ static void build(struct work *w, ggml_backend_buffer_type_t buft, uint32_t seed
         assert_int_equal(ggml_backend_tensor_alloc(w->leaves, leaves[i], at), GGML_STATUS_SUCCESS);
         at += (ggml_nbytes(leaves[i]) + alignment - 1) / alignment * alignment;
         cuda_fill(leaves[i], seed + (uint32_t)i);
+        for (int64_t k = 0; k < TOKENS && leaves[i]->type == GGML_TYPE_I64; ++k) {
+            const int64_t row = CACHE_ROWS - 1 - k;
+            ggml_backend_tensor_set(leaves[i], &row, (size_t)k * sizeof(row), sizeof(row));
+        }
     }
     w->allocator = ggml_gallocr_new(buft);
     assert_true(ggml_gallocr_alloc_graph(w->allocator, w->graph));
@@ -155,7 +182,7 @@ static void close_stream(void) {
 
 // Products on tensor cores round activations to F16, and units grow what they are given.
 static double limit(void) {
-    return shape == GATED ? 4e-3 * largest : 1e-3;
+    return shape == GATED || shape == MADE ? 4e-3 * largest : 1e-3;
 }
 
 // Any order that the edges permit gives the same.
@@ -178,6 +205,45 @@ static void test_orders(void **state) {
 
 static void test_scratch(void **state) {
     shape = ATTENTIVE;
+    test_orders(state);
+    shape = LAYERED;
+}
+
+// Launches begin before those that they wait for have ended; not where they are told not to, nor
+// where the driver takes no such graph, which it is asked once.
+static void test_early(void **state) {
+    static float expected[MOST];
+    static const struct {
+        const char *name, *value;
+        long least, most; // edges of that kind
+    } rows[] = {{"GGML_CUDA_DISABLE_EARLY", "0", 5, 100},
+                {"GGML_CUDA_DISABLE_EARLY", "1", 0, 0},
+                {"FAKE_CUDA_EARLY", "0", 1, 1},
+                {"FAKE_CUDA_CAPABILITY", "80", 0, 0}};
+    (void)state;
+    reference(7, expected);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        struct work w[2];
+        setenv(rows[i].name, rows[i].value, 1);
+        open_stream();
+        const long before = driver.calls("cuGraphAddDependencies_v2");
+        for (int k = 0; k < 2; ++k) {
+            build(&w[k], ggml_backend_dev_buffer_type(device), 7);
+            const double worst = run(&w[k], expected);
+            if (!(worst < limit())) fail_msg("%s=%s: %g off", rows[i].name, rows[i].value, worst);
+        }
+        assert_in_range(driver.calls("cuGraphAddDependencies_v2") - before, rows[i].least,
+                        rows[i].most);
+        for (int k = 0; k < 2; ++k)
+            release(&w[k]);
+        close_stream();
+        unsetenv(rows[i].name);
+    }
+}
+
+// Weights are read early where no launch of the graph makes them.
+static void test_made_weights(void **state) {
+    shape = MADE;
     test_orders(state);
     shape = LAYERED;
 }
@@ -322,6 +388,21 @@ static void test_products_in_one_launch(void **state) {
     shape = LAYERED;
 }
 
+// Rope, the view of its result, and the rows.
+static void test_rows_in_one_launch(void **state) {
+    static float expected[MOST];
+    struct work w;
+    (void)state;
+    shape = CACHED;
+    reference(7, expected);
+    const long all = count_launches(&w, expected);
+    setenv("GGML_CUDA_DISABLE_FUSION", "rope_rows", 1);
+    assert_int_equal(count_launches(&w, expected), all + 1);
+    unsetenv("GGML_CUDA_DISABLE_FUSION");
+    test_orders(state);
+    shape = LAYERED;
+}
+
 // --- failures ------------------------------------------------------------------------------------
 
 // Graphs are made, found again and changed, with and without times of their nodes.
@@ -423,11 +504,19 @@ static void test_tight_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_orders),           cmocka_unit_test(test_scratch),
-        cmocka_unit_test(test_missing_edges),    cmocka_unit_test(test_found_again),
-        cmocka_unit_test(test_changed_in_place), cmocka_unit_test(test_one_by_one),
-        cmocka_unit_test(test_fewer_launches),   cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_tight_memory),     cmocka_unit_test(test_products_in_one_launch),
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_scratch),
+        cmocka_unit_test(test_missing_edges),
+        cmocka_unit_test(test_found_again),
+        cmocka_unit_test(test_changed_in_place),
+        cmocka_unit_test(test_one_by_one),
+        cmocka_unit_test(test_fewer_launches),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_tight_memory),
+        cmocka_unit_test(test_products_in_one_launch),
+        cmocka_unit_test(test_early),
+        cmocka_unit_test(test_made_weights),
+        cmocka_unit_test(test_rows_in_one_launch),
     };
     ggml_backend_load_all();
     cuda_find_driver();

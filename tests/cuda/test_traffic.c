@@ -11,6 +11,7 @@
 // clang-format on
 #include <stdio.h>
 
+#include "ggml-shape.h"
 #include "kernels/launch/products.h"
 #include "tensor_run.h"
 
@@ -20,8 +21,8 @@ static struct simt_traffic count(const struct ggml_tensor *node, const char *ker
     struct simt_traffic traffic;
     simt_traffic_start();
     run_node_with(node, kernel,
-                  strncmp(kernel, "kernel_wide_", 12) == 0 ? SIMT_TENSOR_CORES | SIMT_WARPGROUPS
-                                                           : SIMT_TENSOR_CORES);
+                  strstr(kernel, "_wide_") ? SIMT_TENSOR_CORES | SIMT_WARPGROUPS
+                                           : SIMT_TENSOR_CORES);
     simt_traffic_stop(&traffic);
     return traffic;
 }
@@ -66,7 +67,7 @@ static void test_few_columns(void **state) {
 
 static void test_many_columns(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i += 4)
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); ++i)
         check_product(types[i], 64, "kernel_tile_");
 }
 
@@ -136,9 +137,17 @@ static void test_attention(void **state) {
     check_attention(GGML_TYPE_BF16, 128, 1, 256, 8, "kernel_attention_few_128_BF16");
     check_attention(GGML_TYPE_Q8_0, 128, 1, 256, 8, "kernel_attention_few_128_coded");
     check_attention(GGML_TYPE_Q4_0, 128, 1, 64, 8, "kernel_attention_few_128_coded");
+    check_attention(GGML_TYPE_F16, 128, 8, 64, 8, "kernel_attention_128_F16");
+    check_attention(GGML_TYPE_BF16, 128, 8, 64, 8, "kernel_attention_128_BF16");
     check_attention(GGML_TYPE_Q8_0, 128, 8, 64, 8, "kernel_attention_128_coded");
+    check_attention(GGML_TYPE_F16, 128, 32, 256, 8, "kernel_attention_wide_F16");
+    check_attention(GGML_TYPE_BF16, 128, 32, 256, 8, "kernel_attention_wide_BF16");
+    check_attention(GGML_TYPE_F16, 256, 1, 64, 8, "kernel_attention_256_F16");
+    check_attention(GGML_TYPE_BF16, 256, 1, 64, 8, "kernel_attention_256_BF16");
     check_attention(GGML_TYPE_Q8_0, 256, 1, 64, 8, "kernel_attention_256_coded");
     check_attention(GGML_TYPE_Q5_1, 256, 1, 64, 8, "kernel_attention_256_coded");
+    check_attention(GGML_TYPE_F16, 576, 1, 64, 8, "kernel_attention_576_F16");
+    check_attention(GGML_TYPE_BF16, 576, 1, 64, 8, "kernel_attention_576_BF16");
     check_attention(GGML_TYPE_Q8_0, 576, 1, 64, 8, "kernel_attention_576_coded");
 }
 
@@ -213,6 +222,71 @@ static void test_sort(void **state) {
     free_tensor(&y);
 }
 
+// What is bound by memory alone: rows of a few thousand elements.
+enum { WIDTH = 1024, HEIGHT = 4, HEAD = 128 };
+
+static void check_node(struct ggml_tensor *y, struct ggml_tensor *a, struct ggml_tensor *b,
+                       const char *kernel) {
+    y->src[0] = a;
+    y->src[1] = b;
+    check(ggml_op_name(y->op), count(y, kernel), 110);
+}
+
+static void test_memory_bound(void **state) {
+    (void)state;
+    struct ggml_tensor a = new_tensor(GGML_TYPE_F32, WIDTH, HEIGHT),
+                       b = new_tensor(GGML_TYPE_F32, WIDTH, HEIGHT),
+                       half = new_tensor(GGML_TYPE_F16, WIDTH, HEIGHT),
+                       y = new_tensor(GGML_TYPE_F32, WIDTH, HEIGHT),
+                       wide = new_tensor(GGML_TYPE_F32, 2 * WIDTH, HEIGHT),
+                       ids = new_tensor(GGML_TYPE_I32, HEIGHT, 1);
+    static const struct {
+        enum ggml_op op;
+        int param;
+        const char *kernel;
+    } rows[] = {{GGML_OP_RMS_NORM, 0, "kernel_norm"},
+                {GGML_OP_NORM, 0, "kernel_norm"},
+                {GGML_OP_SOFT_MAX, 0, "kernel_soft_max"},
+                {GGML_OP_SCALE, 0, "kernel_unary"},
+                {GGML_OP_UNARY, GGML_UNARY_OP_SILU, "kernel_unary"},
+                {GGML_OP_CONT, 0, "kernel_move"},
+                {GGML_OP_REPEAT, 0, "kernel_repeat"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        memset(y.op_params, 0, sizeof(y.op_params));
+        y.op = rows[i].op;
+        y.op_params[0] = rows[i].param;
+        check_node(&y, &a, NULL, rows[i].kernel);
+    }
+    memset(y.op_params, 0, sizeof(y.op_params));
+    y.op = GGML_OP_ADD;
+    check_node(&y, &a, &b, "kernel_binary");
+    y.op = GGML_OP_MUL;
+    check_node(&y, &a, &b, "kernel_binary");
+    y.op = GGML_OP_GLU;
+    check_node(&y, &a, &b, "kernel_glu");
+    y.op = GGML_OP_GET_ROWS;
+    check_node(&y, &a, &ids, "kernel_get_rows");
+    y.op = GGML_OP_CONT;
+    check_node(&y, &half, NULL, "kernel_convert");
+    half.op = GGML_OP_CONT;
+    check_node(&half, &a, NULL, "kernel_convert");
+    wide.op = GGML_OP_CONCAT;
+    check_node(&wide, &a, &b, "kernel_concat");
+    struct ggml_tensor heads = new_tensor_3d(GGML_TYPE_F32, HEAD, WIDTH / HEAD, HEIGHT),
+                       turned = new_tensor_3d(GGML_TYPE_F32, HEAD, WIDTH / HEAD, HEIGHT);
+    const float one = 1.0f, base = 10000.0f;
+    turned.op = GGML_OP_ROPE;
+    turned.op_params[GGML_ROPE_SLOT_N_DIMS] = HEAD;
+    turned.op_params[GGML_ROPE_SLOT_MODE] = GGML_ROPE_TYPE_NEOX;
+    memcpy(&turned.op_params[GGML_ROPE_SLOT_FREQ_BASE], &base, sizeof(base));
+    memcpy(&turned.op_params[GGML_ROPE_SLOT_FREQ_SCALE], &one, sizeof(one));
+    memcpy(&turned.op_params[GGML_ROPE_SLOT_ATTN_FACTOR], &one, sizeof(one));
+    check_node(&turned, &heads, &ids, "kernel_rope");
+    const struct ggml_tensor *all[] = {&a, &b, &half, &y, &wide, &ids, &heads, &turned};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i)
+        free_tensor(all[i]);
+}
+
 // One that is known to be bad: the counts can fail.
 static void test_counts(void **state) {
     (void)state;
@@ -229,10 +303,11 @@ static void test_counts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_columns), cmocka_unit_test(test_many_columns),
-        cmocka_unit_test(test_warpgroups),  cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_states),      cmocka_unit_test(test_convolution),
-        cmocka_unit_test(test_sort),        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_few_columns),  cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_warpgroups),   cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_states),       cmocka_unit_test(test_convolution),
+        cmocka_unit_test(test_sort),         cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_memory_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

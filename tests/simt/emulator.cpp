@@ -132,8 +132,18 @@ void simt_fail(const char *format, ...) {
     if (b->current) go(b, nullptr);
 }
 
+// Where nobody can go on but those who wait for the launches before this one: lets these run.
+static bool has_launches_left(simt_block *b) {
+    b->runs_before = b->n_waiting_before > 0;
+    return b->runs_before;
+}
+
 static void wait_for_others(simt_block *b) {
     simt_thread *next = pick(b);
+    if (!next && has_launches_left(b)) {
+        go(b, nullptr);
+        return;
+    }
     if (!next)
         simt_fail("deadlock: %u of %u threads wait, thread %u of block %u among them", b->n_alive,
                   b->n, simt_me.tid, b->index);
@@ -165,11 +175,14 @@ static void fiber_main(void) {
         simt_block *b = simt_here;
         TSAN(__tsan_acquire(b);)
         b->body(b->args);
+        if (!b->current->has_waited)
+            simt_fail("thread %u of block %u ends without waiting for the launches before its own",
+                      b->current->index, b->index);
         TSAN(__tsan_release(b);)
         b->current->done = true;
         --b->n_alive;
         simt_thread *next = pick(b);
-        if (!next && b->n_alive && !b->message[0])
+        if (!next && b->n_alive && !has_launches_left(b) && !b->message[0])
             snprintf(b->message, sizeof(b->message),
                      "deadlock: %u of %u threads of block %u wait for ones that have ended",
                      b->n_alive, b->n, b->index);
@@ -206,7 +219,8 @@ static void start_stack(simt_thread *t) {
 static void init_block(simt_block *b, const simt_launch *l, unsigned index) {
     b->index = index;
     b->n = b->n_alive = l->threads;
-    b->n_ready = b->first_ready = b->at_barrier = b->n_objects = 0;
+    b->n_ready = b->first_ready = b->at_barrier = b->n_objects = b->n_waiting_before = 0;
+    b->runs_before = false;
     memset(b->at_exchange, 0, sizeof(b->at_exchange));
     b->phase = b->global_phase = 0;
     b->shared_used = b->shared_bytes = 0;
@@ -219,10 +233,12 @@ static void init_block(simt_block *b, const simt_launch *l, unsigned index) {
         simt_thread *t = &b->threads[i];
         if (!t->done) start_stack(t);
         t->index = i;
-        t->done = false;
+        t->done = t->has_waited = false;
         t->warp_phase = 0;
         t->n_copies = t->group = t->n_products = t->product_group = 0;
         t->waits_at = nullptr;
+        t->fences = 0;
+        t->copies_async = false;
         t->self = {i,
                    b->n,
                    index % l->grid[0],
@@ -233,12 +249,30 @@ static void init_block(simt_block *b, const simt_launch *l, unsigned index) {
     }
 }
 
+// What has been put off, on the thread's own stack.
+static void run_before(simt_block *b) {
+    void (*before)(void *) = b->before;
+    b->before = nullptr;
+    before(b->before_data);
+    simt_here = b;
+    if (simt_checks_resume_block) simt_checks_resume_block();
+    for (unsigned i = 0; i < b->n_waiting_before; ++i)
+        wake(b, b->waiting_before[i]);
+    b->n_waiting_before = 0;
+}
+
 static void run_block(simt_block *b, const simt_launch *l, unsigned index) {
     init_block(b, l, index);
-    if (simt_checks_begin_block) simt_checks_begin_block();
     simt_here = b;
+    if (simt_checks_begin_block) simt_checks_begin_block();
     TSAN(b->main_tsan_fiber = __tsan_get_current_fiber(); __tsan_release(b);)
     go(b, pick(b));
+    while (b->runs_before) {
+        b->runs_before = false;
+        run_before(b);
+        TSAN(__tsan_release(b);)
+        go(b, pick(b));
+    }
     TSAN(__tsan_acquire(b);)
     b->current = nullptr;
     simt_end_async(b);
@@ -246,10 +280,14 @@ static void run_block(simt_block *b, const simt_launch *l, unsigned index) {
     simt_here = nullptr;
 }
 
+static thread_local unsigned depth; // launches that are under way on this thread
+
 static simt_block *block_of_this_thread(void) {
-    static thread_local simt_block *block;
+    static thread_local simt_block *blocks[SIMT_MAX_DEPTH];
+    simt_block *&block = blocks[depth];
     if (!block) {
         block = new simt_block();
+        block->depth = depth;
         block->shared = (char *)mmap(nullptr, SIMT_SHARED_ARENA, PROT_READ | PROT_WRITE,
                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
@@ -272,6 +310,14 @@ static const simt_kernel *find(const char *name) {
     return k;
 }
 
+bool simt_finds_defects(void) {
+    return true;
+}
+
+bool simt_has(const char *name) {
+    return find(name) != nullptr;
+}
+
 size_t simt_args_size(const char *name) {
     const simt_kernel *k = find(name);
     return k ? k->args_size : 0;
@@ -282,20 +328,8 @@ unsigned simt_max_threads(const char *name) {
     return k ? k->max_threads : 0;
 }
 
-bool simt_run(const simt_launch *l, char *message, size_t message_size) {
-    const simt_kernel *k = find(l->kernel);
+static bool run_blocks(simt_block *b, const simt_launch *l, char *message, size_t message_size) {
     const uint64_t n = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-    if (!k || l->threads == 0 || l->threads > k->max_threads || l->shared > SIMT_LARGE_BYTES) {
-        snprintf(message, message_size, "%s: %s", l->kernel,
-                 k ? "too many threads in a block, or too much shared memory" : "no such kernel");
-        return false;
-    }
-    simt_block *b = block_of_this_thread();
-    b->kernel = k->name;
-    b->body = k->body;
-    b->args = (const char *)l->args;
-    b->args_size = k->args_size;
-    if (simt_metal_rules && simt_races_begin) simt_races_begin();
     for (uint64_t i = 0; i < n; ++i) {
         run_block(b, l, (unsigned)(seed ? n - 1 - i : i));
         if (!b->message[0]) continue;
@@ -305,7 +339,51 @@ bool simt_run(const simt_launch *l, char *message, size_t message_size) {
     return true;
 }
 
+bool simt_run_early(const simt_launch *l, void (*before)(void *data), void *data, char *message,
+                    size_t message_size) {
+    const simt_kernel *k = find(l->kernel);
+    if (!k || l->threads == 0 || l->threads > k->max_threads || l->shared > SIMT_LARGE_BYTES ||
+        depth == SIMT_MAX_DEPTH) {
+        snprintf(message, message_size, "%s: %s", l->kernel,
+                 k ? "too many threads in a block, or too much shared memory" : "no such kernel");
+        if (before) before(data);
+        return false;
+    }
+    simt_block *b = block_of_this_thread();
+    b->kernel = k->name;
+    b->body = k->body;
+    b->args = (const char *)l->args;
+    b->args_size = k->args_size;
+    b->before = before;
+    b->before_data = data;
+    if (simt_metal_rules && simt_races_begin) simt_races_begin();
+    ++depth;
+    const bool good = run_blocks(b, l, message, message_size);
+    --depth;
+    if (!b->before) return good;
+    // No thread has waited, or there is none that could.
+    b->before = nullptr;
+    before(data);
+    return good;
+}
+
+bool simt_run(const simt_launch *l, char *message, size_t message_size) {
+    return simt_run_early(l, nullptr, nullptr, message, message_size);
+}
+
 // --- what kernels call ---------------------------------------------------------------------------
+
+// Launches that were put off run when all threads wait for something.
+void simt_wait_for_launches(void) {
+    simt_block *b = simt_here;
+    simt_thread *me = b->current;
+    if (b->before) {
+        b->waiting_before[b->n_waiting_before++] = me->index;
+        wait_for_others(b);
+    }
+    me->has_waited = true;
+    TSAN(__tsan_acquire(b);)
+}
 
 static size_t shared_limit = SIMT_SHARED_BYTES;
 
@@ -554,7 +632,14 @@ void simt_copy_16(void *to, const void *from, u32 n) {
     if (me->n_copies == SIMT_MAX_COPIES)
         simt_fail("more than %d copies of a thread at a time", (int)SIMT_MAX_COPIES);
     memset(to, 0xff, 16);
-    me->copies[me->n_copies++] = {(char *)to, (const char *)from, n, me->group};
+    simt_copy *c = &me->copies[me->n_copies++];
+    *c = {(char *)to, (const char *)from, n, me->group, !me->has_waited, {}};
+    if (c->is_early) memcpy(c->early, from, n);
+}
+
+void simt_finish_copy(const simt_copy *c) {
+    memset(c->to, 0, 16);
+    memcpy(c->to, c->is_early ? c->early : c->from, c->n);
 }
 
 void simt_copy_group(void) {
@@ -571,8 +656,7 @@ void simt_copy_wait(int most) {
             continue;
         }
         if (simt_checks_access) simt_checks_access(c->to, 16, true, nullptr); // counted before
-        memset(c->to, 0, 16);
-        memcpy(c->to, c->from, c->n);
+        simt_finish_copy(c);
     }
     me->n_copies = kept;
 }

@@ -138,7 +138,9 @@ void simt_bulk_copy(void *to, const void *from, u32 bytes, const void *at) {
                   b->current->index, bytes);
     find(b, at);
     ACCESS(from, bytes, false, __builtin_return_address(0));
+    b->current->copies_async = true;
     ACCESS(to, bytes, true, nullptr);
+    b->current->copies_async = false;
     memset(to, 0xff, bytes);
     b->deliveries.push_back({at, (char *)to, (const char *)from, bytes, b->current->index, 0, {}});
 }
@@ -151,8 +153,7 @@ static void copy_groups(simt_thread *t, unsigned last) {
             t->copies[kept++] = c;
             continue;
         }
-        memset(c.to, 0, 16);
-        memcpy(c.to, c.from, c.n);
+        simt_finish_copy(&c);
     }
     t->n_copies = kept;
 }
@@ -212,12 +213,21 @@ u64 simt_wgmma_operand(const void *tile) {
     return (u64)(at >> 4) | (u64)1 << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
 }
 
-void simt_wgmma(float *d, u32 n, const u32 *a, u64 operand, bool is_bf16) {
+u64 simt_wgmma_operand_turned(const void *tile, u32 panel) {
+    if (panel % 1024 != 0 || panel >= 1 << 18) simt_fail("panels of %u bytes", panel);
+    return (simt_wgmma_operand(tile) & ~((u64)0x3fff << 16)) | (u64)(panel >> 4) << 16;
+}
+
+void simt_fence_async(void) {
+    ++simt_here->current->fences;
+}
+
+void simt_wgmma(float *d, u32 n, const u32 *a, u64 operand, bool is_bf16, bool is_turned) {
     simt_thread *me = simt_here->current;
     if (me->n_products == SIMT_MAX_PRODUCTS)
         simt_fail("more than %d products at a time", (int)SIMT_MAX_PRODUCTS);
-    me->products[me->n_products++] = {d,       n,       {a[0], a[1], a[2], a[3]},
-                                      operand, is_bf16, me->product_group};
+    me->products[me->n_products++] = {d,       n,         {a[0], a[1], a[2], a[3]}, operand,
+                                      is_bf16, is_turned, me->product_group};
 }
 
 void simt_wgmma_commit(void) {
@@ -229,12 +239,26 @@ static float half_at(u32 word, unsigned h, bool is_bf16) {
     return is_bf16 ? gpu_bf16_to_f32(bits) : gpu_f16_to_f32(bits);
 }
 
-// Column n of the operand, 16 elements of k: the swizzle is of the address.
+// At a place before the swizzle, which is of the address.
+static const char *swizzled(simt_block *b, size_t at) {
+    const char *from = b->shared + (at ^ (at >> 7 & 7) << 4);
+    if (simt_checks_product) simt_checks_product(from, 2);
+    return from;
+}
+
+// Column n of the operand, 16 elements of k: rows are k where it is turned.
 static void fetch(simt_block *b, const simt_product &p, unsigned n, float (*out)[256]) {
     const size_t start = (size_t)(p.operand & 0x3fff) << 4;
+    const size_t panel = (size_t)(p.operand >> 16 & 0x3fff) << 4;
+    for (unsigned k = 0; k < 16 && p.is_turned; ++k) {
+        u16 half;
+        memcpy(&half, swizzled(b, start + n / 64 * panel + k * 128 + n % 64 * 2), sizeof(half));
+        out[k][n] = half_at(half, 0, p.is_bf16);
+    }
+    if (p.is_turned) return;
     for (unsigned piece = 0; piece < 2; ++piece) {
         const size_t at = start + n / 8 * 1024 + n % 8 * 128 + piece * 16;
-        const char *from = b->shared + (at ^ (at >> 7 & 7) << 4);
+        const char *from = swizzled(b, at);
         u16 halves[8];
         memcpy(halves, from, sizeof(halves));
         for (unsigned i = 0; i < 8; ++i)
@@ -273,7 +297,8 @@ static void finish_products(simt_block *b, simt_thread *group) {
         for (unsigned i = 0; i < group[0].n_products; ++i) {
             if (group[t].n_products != group[0].n_products ||
                 group[t].products[i].operand != group[0].products[i].operand ||
-                group[t].products[i].n != group[0].products[i].n)
+                group[t].products[i].n != group[0].products[i].n ||
+                group[t].products[i].is_turned != group[0].products[i].is_turned)
                 simt_fail("warps of a group at different products");
         }
     }

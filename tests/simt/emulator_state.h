@@ -46,6 +46,8 @@ struct simt_copy {
     const char *from;
     uint32_t n;
     unsigned group;
+    bool is_early; // begun before the launches before this one had ended: with what was there
+    char early[16];
 };
 
 // A product of a warpgroup that is under way.
@@ -53,7 +55,7 @@ struct simt_product {
     float *d;
     uint32_t n, a[4];
     uint64_t operand;
-    bool is_bf16;
+    bool is_bf16, is_turned;
     unsigned group;
 };
 
@@ -84,7 +86,10 @@ struct simt_thread {
     simt_self self;
     unsigned index;
     bool done;
-    uint32_t value; // given to a warp's exchange, then what comes back
+    bool copies_async; // what it writes now, the copy engine does
+    uint32_t fences;   // between its writes to shared memory and products
+    bool has_waited;   // for the launches before this one
+    uint32_t value;    // given to a warp's exchange, then what comes back
     int mask;
     simt_exchange exchange;
     uint32_t *words;   // where the result of a load of matrices goes
@@ -111,6 +116,12 @@ struct simt_block {
     void (*body)(const void *);
     const char *args;
     size_t args_size;
+    unsigned depth; // launches under way whose `before` this one is in
+    void (*before)(
+        void *data); // what has to be run before a thread goes on that waits; NULL: nothing
+    void *before_data;
+    unsigned waiting_before[SIMT_MAX_THREADS], n_waiting_before;
+    bool runs_before; // now, as nobody else can go on
     unsigned index, n, n_alive;
     simt_thread threads[SIMT_MAX_THREADS];
     simt_thread *current;
@@ -153,10 +164,13 @@ bool simt_advance(simt_block *b);
 void simt_begin_async(simt_block *b);
 // Fails where copies are left.
 void simt_end_async(simt_block *b);
+// What arrives with a copy of 16 bytes.
+void simt_finish_copy(const simt_copy *copy);
 // After an exchange that orders accesses: the lanes know what each of them knew.
 void simt_join_clocks(simt_block *b, unsigned first_lane);
 // Of the memory checks, where they are built in.
 void simt_checks_begin_block(void) __attribute__((weak));
+void simt_checks_resume_block(void) __attribute__((weak)); // after another launch
 void simt_checks_end_block(void) __attribute__((weak));
 // A launch begins, whose accesses to device memory are compared with each other. An access of the
 // current thread; fails where it is a race.
@@ -166,5 +180,7 @@ void simt_races_check(const char *p, size_t size, bool write);
 // An access that the emulator does for a kernel; pc: where the kernel asks for it.
 void simt_checks_access(const void *address, size_t size, bool write, const void *pc)
     __attribute__((weak));
+// Products read shared memory: fails where a thread wrote it without a fence since.
+void simt_checks_product(const char *p, size_t size) __attribute__((weak));
 
 #endif

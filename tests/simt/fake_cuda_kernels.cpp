@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The fake driver's kernels, alone and as nodes of graphs. Nodes run in any order that the edges of
 // the graph permit, so that a missing edge is found: the last that may run first, or by the seed of
-// FAKE_CUDA_SEED or fake_cuda_set_seed(). FAKE_CUDA_SKIP_KERNELS: nothing is computed.
+// FAKE_CUDA_SEED or fake_cuda_set_seed(). What may begin before another node has ended does, as far
+// as it gets. FAKE_CUDA_SKIP_KERNELS: nothing is computed; FAKE_CUDA_EARLY: 0: nothing may begin
+// early.
 #include "fake_cuda_state.h"
 
 #include <stdio.h>
@@ -86,20 +88,23 @@ static void show_memory(int device, bool all) {
     }
 }
 
-static void run(const launch &l, int device) {
+// before: what ends only after this has begun, or empty.
+static void run(const launch &l, int device, std::function<void()> before = {}) {
     static const bool skip = getenv("FAKE_CUDA_SKIP_KERNELS");
+    static int depth; // under the lock
     if (fake.lost || skip) return;
     void *args = aligned_alloc(64, (l.args.size() + 63) / 64 * 64);
     memcpy(args, l.args.data(), l.args.size());
     const simt_launch s = {l.name, {l.grid[0], l.grid[1], l.grid[2]}, l.threads, args, l.shared};
     char text[300];
-    show_memory(device, false);
-    if (!simt_run(&s, text, sizeof(text))) {
+    if (depth++ == 0) show_memory(device, false);
+    const auto run_before = [](void *data) { (*(std::function<void()> *)data)(); };
+    if (!simt_run_early(&s, before ? +run_before : nullptr, &before, text, sizeof(text))) {
         fake.message = text;
         if (!getenv("FAKE_CUDA_QUIET")) fprintf(stderr, "fake_cuda: %s\n", text);
         fake.lost = CUDA_ERROR_LAUNCH_FAILED;
     }
-    show_memory(device, true);
+    if (--depth == 0) show_memory(device, true);
     free(args);
 }
 
@@ -121,6 +126,7 @@ struct graph_node {
     launch kernel; // name NULL: it records the event
     CUevent event;
     std::vector<size_t> before; // numbers of the nodes that it waits for
+    std::vector<size_t> early;  // those of them that need not have ended when it begins
     bool is_late;               // an edge from it was left out
 };
 struct CUgraphNode_st {
@@ -174,6 +180,13 @@ API CUresult cuGraphDestroy(CUgraph graph) {
     --fake.n_live;
     return CUDA_SUCCESS;
 }
+// Adds the edge between two nodes, unless it is to be left out.
+static void add_edge(CUgraph graph, size_t from, graph_node *to) {
+    if (drops_edge())
+        graph->nodes[from].is_late = true;
+    else
+        to->before.push_back(from);
+}
 static CUresult add_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *before,
                          size_t n_before, graph_node node) {
     for (size_t i = 0; i < n_before; ++i) {
@@ -181,10 +194,7 @@ static CUresult add_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *bef
         for (size_t k = 0; k < i; ++k) {
             if (before[k] == before[i]) return CUDA_ERROR_INVALID_VALUE;
         }
-        if (drops_edge())
-            graph->nodes[before[i]->number].is_late = true;
-        else
-            node.before.push_back(before[i]->number);
+        add_edge(graph, before[i]->number, &node);
     }
     graph->handles.push_back({graph, graph->nodes.size()});
     graph->nodes.push_back(std::move(node));
@@ -195,13 +205,34 @@ API CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph graph, const CUgraph
                                   size_t n_before, const CUDA_KERNEL_NODE_PARAMS *params) {
     ENTER
     if (!is_launch(params)) return CUDA_ERROR_INVALID_VALUE;
-    return add_node(out, graph, before, n_before, {launch_of(params), nullptr, {}, false});
+    return add_node(out, graph, before, n_before, {launch_of(params), nullptr, {}, {}, false});
+}
+// Only edges between kernels may let the second one begin early, and only from 9.0 on.
+API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
+                                       const CUgraphNode *to, const CUgraphEdgeData *edges,
+                                       size_t n) {
+    ENTER
+    for (size_t i = 0; i < n; ++i) {
+        if (from[i]->graph != graph || to[i]->graph != graph || from[i]->number >= to[i]->number)
+            return CUDA_ERROR_INVALID_VALUE;
+        graph_node &node = graph->nodes[to[i]->number];
+        const bool early = edges && edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+        if (early && (fake_number("FAKE_CUDA_CAPABILITY", 90) < 90 ||
+                      fake_number("FAKE_CUDA_EARLY", 1) == 0))
+            return CUDA_ERROR_NOT_SUPPORTED;
+        if (early && (edges[i].from_port != CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC ||
+                      edges[i].to_port != 0 || node.event || graph->nodes[from[i]->number].event))
+            return CUDA_ERROR_INVALID_VALUE;
+        add_edge(graph, from[i]->number, &node);
+        if (early) node.early.push_back(from[i]->number);
+    }
+    return CUDA_SUCCESS;
 }
 API CUresult cuGraphAddEventRecordNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *before,
                                        size_t n_before, CUevent event) {
     ENTER
     if (!fake_event_is_of(event, graph->device)) return CUDA_ERROR_INVALID_HANDLE;
-    return add_node(out, graph, before, n_before, {{}, event, {}, false});
+    return add_node(out, graph, before, n_before, {{}, event, {}, {}, false});
 }
 API CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned long long) {
     ENTER
@@ -241,11 +272,43 @@ static bool is_sooner(const std::vector<graph_node> &nodes, size_t a, size_t b) 
     return nodes[a].is_late != nodes[b].is_late ? nodes[b].is_late : a > b;
 }
 
+typedef std::vector<std::vector<size_t>> node_lists;
+
+// The node, then one that may begin before that has ended and waits for nothing else, and so on;
+// with a seed, only perhaps.
+static std::vector<size_t> chain_from(size_t node, const std::vector<graph_node> &nodes,
+                                      const node_lists &after, const std::vector<size_t> &left,
+                                      uint64_t *random) {
+    std::vector<size_t> chain = {node};
+    for (bool more = true; more && chain.size() < SIMT_MAX_DEPTH;) {
+        more = false;
+        for (size_t k : after[chain.back()]) {
+            const std::vector<size_t> &early = nodes[k].early;
+            if (left[k] != 1 || nodes[k].is_late || early.size() != 1 || early[0] != chain.back())
+                continue;
+            if (seed && next_random(random) % 2) continue;
+            chain.push_back(k);
+            more = true;
+            break;
+        }
+    }
+    return chain;
+}
+
+// The n-th of a chain, with those before it put off until it waits for them.
+static void run_chain(const std::vector<size_t> &chain, size_t n,
+                      const std::vector<graph_node> &nodes, int device) {
+    if (n == 0)
+        run(nodes[chain[0]].kernel, device);
+    else
+        run(nodes[chain[n]].kernel, device, [&] { run_chain(chain, n - 1, nodes, device); });
+}
+
 // Values of the events of the nodes, by node.
 static void run_graph(const std::vector<graph_node> &nodes, const std::vector<unsigned> &values,
                       int device) {
     std::vector<size_t> left(nodes.size()), ready;
-    std::vector<std::vector<size_t>> after(nodes.size());
+    node_lists after(nodes.size());
     uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1;
     for (size_t i = 0; i < nodes.size(); ++i) {
         left[i] = nodes[i].before.size();
@@ -260,12 +323,16 @@ static void run_graph(const std::vector<graph_node> &nodes, const std::vector<un
         if (seed) at = next_random(&random) % ready.size();
         const size_t node = ready[at];
         ready.erase(ready.begin() + (long)at);
+        const std::vector<size_t> chain = chain_from(node, nodes, after, left, &random);
         if (nodes[node].event)
             fake_event_reached(nodes[node].event, values[node]);
         else
-            run(nodes[node].kernel, device);
-        for (size_t k : after[node]) {
-            if (--left[k] == 0) ready.push_back(k);
+            run_chain(chain, chain.size() - 1, nodes, device);
+        for (size_t i = 0; i < chain.size(); ++i) {
+            for (size_t k : after[chain[i]]) {
+                if (--left[k] == 0 && (i + 1 == chain.size() || chain[i + 1] != k))
+                    ready.push_back(k);
+            }
         }
     }
 }

@@ -41,9 +41,12 @@ extern "C" void simt_register(simt_kernel *kernel);
 
 // The emulator knows it.
 struct gpu_thread {};
-#define GPU_THREAD(g)                                                                              \
+#define GPU_THREAD_EARLY(g)                                                                        \
     const gpu_thread g = {};                                                                       \
     (void)g
+#define GPU_THREAD(g)                                                                              \
+    GPU_THREAD_EARLY(g);                                                                           \
+    simt_wait_for_launches()
 
 struct simt_self {
     u32 tid, ntid, bid_x, bid_y, bid_z, nbid_x;
@@ -52,6 +55,7 @@ extern "C" {
 extern thread_local simt_self simt_me __attribute__((tls_model("initial-exec")));
 void *simt_shared(const void *key, size_t bytes);
 void simt_barrier(bool orders_global);
+void simt_wait_for_launches(void);
 u32 simt_shfl_xor(u32 value, int mask);
 }
 
@@ -72,6 +76,9 @@ GPU_FN u32 gpu_bid_z(gpu_thread) {
 }
 GPU_FN u32 gpu_nbid_x(gpu_thread) {
     return simt_me.nbid_x;
+}
+GPU_FN void gpu_wait_for_launches() {
+    simt_wait_for_launches();
 }
 GPU_FN void gpu_sync(gpu_thread) {
     simt_barrier(false);

@@ -13,7 +13,9 @@ void simt_barrier_wait(const void *b, u32 parity);
 void simt_copy_arrive(const void *b);
 void simt_bulk_copy(void *to, const void *from, u32 bytes, const void *b);
 u64 simt_wgmma_operand(const void *tile);
-void simt_wgmma(float *d, u32 n, const u32 *a, u64 operand, bool is_bf16);
+u64 simt_wgmma_operand_turned(const void *tile, u32 panel);
+void simt_fence_async(void);
+void simt_wgmma(float *d, u32 n, const u32 *a, u64 operand, bool is_bf16, bool is_turned);
 void simt_wgmma_commit(void);
 void simt_wgmma_finish(void);
 }
@@ -41,10 +43,20 @@ GPU_FN void gpu_bulk_copy(void *to, const void *from, u32 bytes, u64 *b) {
 GPU_FN u64 gpu_wgmma_operand(const void *tile) {
     return simt_wgmma_operand(tile);
 }
+GPU_FN u64 gpu_wgmma_operand_turned(const void *tile, u32 panel) {
+    return simt_wgmma_operand_turned(tile, panel);
+}
+GPU_FN void gpu_fence_async() {
+    simt_fence_async();
+}
 GPU_FN void gpu_wgmma_begin() {
 }
 template <int N, bool BF16> GPU_FN void gpu_wgmma(float (&d)[N / 2], const u32 *a, u64 operand) {
-    simt_wgmma(d, N, a, operand, BF16);
+    simt_wgmma(d, N, a, operand, BF16, false);
+}
+template <int N, bool BF16>
+GPU_FN void gpu_wgmma_turned(float (&d)[N / 2], const u32 *a, u64 operand) {
+    simt_wgmma(d, N, a, operand, BF16, true);
 }
 GPU_FN void gpu_wgmma_commit() {
     simt_wgmma_commit();

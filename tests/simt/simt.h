@@ -20,12 +20,21 @@ struct simt_launch {
     size_t shared; // bytes that a kernel's large array of shared memory has
 };
 
+// Whether defects of kernels are found; not by a GPU (device.c), which has other kernels, too.
+bool simt_finds_defects(void);
+bool simt_has(const char *kernel);
 // Bytes of the arguments of the kernel with this name; 0: there is none.
 size_t simt_args_size(const char *kernel);
 // Largest block that the kernel was declared for.
 unsigned simt_max_threads(const char *kernel);
 // Runs all blocks. False: one of them did something wrong, which `message` says.
 bool simt_run(const struct simt_launch *launch, char *message, size_t message_size);
+// The same of a launch that may begin before others have ended, those that `before` runs, once:
+// when all threads of a block wait, as late as that may be.
+bool simt_run_early(const struct simt_launch *launch, void (*before)(void *data), void *data,
+                    char *message, size_t message_size);
+// How many launches may be under way on a thread, one in another's `before`.
+enum { SIMT_MAX_DEPTH = 4 };
 // Order of blocks and of the threads that can run. 0: in turn. Before: that of SIMT_SEED.
 void simt_set_seed(uint64_t seed);
 // Less shared memory for a block than the emulator has; before anything runs.

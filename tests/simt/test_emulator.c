@@ -63,6 +63,8 @@ static void test_defects(void **state) {
         {"sum_rows_some_wait", "deadlock"},
         {"sum_rows_some_lanes", "deadlock"},
         {"sum_rows_misaligned", "no multiple"},
+        {"sum_rows_never_waits", "ends without waiting for the launches before"},
+        {"sum_rows_writes_early", "writes device memory before it has waited"},
     };
     (void)state;
 #if GGML_THREAD_SANITIZER
@@ -115,6 +117,55 @@ static void test_metal_rules(void **state) {
     simt_use_metal_rules(false);
 }
 
+// --- launches that begin before others have ended ------------------------------------------------
+
+static struct chain {
+    const char *kernels[SIMT_MAX_DEPTH];
+    unsigned n; // how many
+    float memory[SIMT_MAX_DEPTH + 1];
+    int n_run;
+} chain;
+
+// Each kernel of the chain puts the sum of one number, its predecessor's result, into the next.
+static void run_chain(void *data) {
+    const unsigned i = *(const unsigned *)data;
+    unsigned before = i - 1;
+    const struct sum_args args = {(uintptr_t)&chain.memory[i], (uintptr_t)&chain.memory[i + 1], 1};
+    const struct simt_launch launch = {chain.kernels[i], {1, 1, 1}, 64, &args, 0};
+    ++chain.n_run;
+    if (!simt_run_early(&launch, i > 0 ? run_chain : NULL, &before, message, sizeof(message)))
+        fail_msg("%s", message);
+}
+
+// The last one's result; the kernel at `late` waits too late, below 0: none.
+static float run_early(unsigned n, int late) {
+    unsigned last = n - 1;
+    chain = (struct chain){.n = n};
+    simt_memory_add(chain.memory, sizeof(chain.memory));
+    chain.memory[0] = 5.0f;
+    for (int i = 0; i < (int)n; ++i)
+        chain.kernels[i] = i == late ? "sum_rows_waits_late"
+                           : i % 2   ? "sum_rows_early"
+                                     : "sum_rows_good";
+    run_chain(&last);
+    simt_memory_remove(chain.memory);
+    assert_int_equal(chain.n_run, n);
+    return chain.memory[n];
+}
+
+static void test_early(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+        simt_set_seed(seed);
+        for (int n = 1; n <= SIMT_MAX_DEPTH; ++n) {
+            assert_true(run_early((unsigned)n, -1) == 5.0f);
+            for (int late = 1; late < n; ++late)
+                assert_true(isnan(run_early((unsigned)n, late)));
+        }
+    }
+    simt_set_seed(0);
+}
+
 static void test_poison(void **state) {
     (void)state;
     assert_true(run("sum_rows_not_set", 64));
@@ -134,7 +185,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums),        cmocka_unit_test(test_defects),
         cmocka_unit_test(test_metal_rules), cmocka_unit_test(test_poison),
-        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_launches),    cmocka_unit_test(test_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 
 #define DECLARE(name, symbol, parameters) CUresult symbol parameters;
 CU_FUNCTIONS(DECLARE)
+CU_LATER_FUNCTIONS(DECLARE)
 
 enum { N = 256 };
 
@@ -102,8 +103,12 @@ static void test_missing_wait(void **state) {
     stop(&r);
 }
 
-// The sum of x into y and, by another node, of that alone into z; `edges`: the second one waits.
-static float graph_sum(struct run *r, int edges) {
+// The sum of x into y and, by another node, of that alone into z; `edges`: how the second one
+// waits.
+enum edges { NONE, FULL, EARLY };
+static float graph_sum(struct run *r, enum edges edges) {
+    const CUgraphEdgeData early = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                   .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
     CUdeviceptr z;
     CUgraph graph;
     CUgraphNode nodes[2];
@@ -117,9 +122,12 @@ static float graph_sum(struct run *r, int edges) {
     for (int i = 0; i < 2; ++i) {
         void *params[] = {&args[i]};
         const CUDA_KERNEL_NODE_PARAMS p = {r->function, 1, 1, 1, 64, 1, 1, 0, params, NULL};
-        assert_int_equal(cuGraphAddKernelNode(&nodes[i], graph, nodes, i ? (size_t)edges : 0, &p),
+        assert_int_equal(cuGraphAddKernelNode(&nodes[i], graph, nodes, i && edges == FULL, &p),
                          CUDA_SUCCESS);
     }
+    if (edges == EARLY)
+        assert_int_equal(cuGraphAddDependencies_v2(graph, &nodes[0], &nodes[1], &early, 1),
+                         CUDA_SUCCESS);
     assert_int_equal(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
     assert_int_equal(cuGraphLaunch(exec, r->streams[0]), CUDA_SUCCESS);
     // What is queued already stays as it was.
@@ -141,10 +149,15 @@ static void test_graphs(void **state) {
     assert_int_equal(start(&r), CUDA_SUCCESS);
     for (unsigned long seed = 0; seed < 8; ++seed) {
         fake_cuda_set_seed(seed);
-        assert_true(graph_sum(&r, 1) == (float)N);
+        assert_true(graph_sum(&r, FULL) == (float)N);
+        assert_true(graph_sum(&r, EARLY) == (float)N);
     }
     fake_cuda_set_seed(0);
-    assert_true(isnan(graph_sum(&r, 0)));
+    assert_true(isnan(graph_sum(&r, NONE)));
+    assert_int_equal(cuModuleGetFunction(&r.function, r.module, "sum_rows_waits_late"),
+                     CUDA_SUCCESS);
+    assert_true(graph_sum(&r, FULL) == (float)N);
+    assert_true(isnan(graph_sum(&r, EARLY)));
     stop(&r);
     assert_int_equal(fake_cuda_live(), 0);
 }

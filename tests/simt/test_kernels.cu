@@ -68,6 +68,35 @@ GPU_KERNEL(sum_rows_not_set, 256, sum_args, p) {
     if (gpu_tid(g) == 0) ((float *)p.y)[gpu_bid_x(g)] = sum;
 }
 
+// What begins before the launches before it have ended: it waits for them before it reads what they
+// write, too late, and not at all; it writes before that.
+GPU_FN void early_sum(gpu_thread g, const sum_args &p, float *parts, bool is_late) {
+    if (!is_late) gpu_wait_for_launches();
+    const float part = row_part(g, p, (u32)p.n);
+    if (is_late) gpu_wait_for_launches();
+    const float sum = block_sum(g, parts, part);
+    if (gpu_tid(g) == 0) ((float *)p.y)[gpu_bid_x(g)] = sum;
+}
+GPU_KERNEL(sum_rows_early, 256, sum_args, p) {
+    GPU_THREAD_EARLY(g);
+    GPU_SHARED(float, parts, 32);
+    early_sum(g, p, parts, false);
+}
+GPU_KERNEL(sum_rows_waits_late, 256, sum_args, p) {
+    GPU_THREAD_EARLY(g);
+    GPU_SHARED(float, parts, 32);
+    early_sum(g, p, parts, true);
+}
+GPU_KERNEL(sum_rows_never_waits, 256, sum_args, p) {
+    GPU_THREAD_EARLY(g);
+    row_part(g, p, (u32)p.n);
+}
+GPU_KERNEL(sum_rows_writes_early, 256, sum_args, p) {
+    GPU_THREAD_EARLY(g);
+    if (gpu_tid(g) == 0) ((float *)p.y)[gpu_bid_x(g)] = 0.0f;
+    gpu_wait_for_launches();
+}
+
 GPU_KERNEL(sum_rows_some_wait, 256, sum_args, p) {
     GPU_THREAD(g);
     if (gpu_tid(g) != 7) gpu_sync(g);

@@ -76,6 +76,13 @@ typedef struct {
     void **extra;
 } CUDA_KERNEL_NODE_PARAMS;
 
+// When a node of a graph waits for another one.
+typedef struct {
+    unsigned char from_port, to_port, type;
+    unsigned char reserved[5];
+} CUgraphEdgeData;
+enum { CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = 1 };
+
 // Results that are told apart; every other one is a failure with its name (cuGetErrorName).
 enum {
     CUDA_SUCCESS = 0,
@@ -99,6 +106,7 @@ enum {
     CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
     CUDA_ERROR_LAUNCH_FAILED = 719,
+    CUDA_ERROR_NOT_SUPPORTED = 801,
 };
 // Attributes of a device, all known before a context is made.
 enum {
@@ -233,10 +241,17 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2 };
                  const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *about))                                   \
     CU_FUNCTION(cuDestroyExternalMemory, cuDestroyExternalMemory, (CUexternalMemory memory))
 
+// Those that drivers of the least version don't have: NULL there.
+#define CU_LATER_FUNCTIONS(CU_FUNCTION)                                                            \
+    CU_FUNCTION(cuGraphAddDependencies, cuGraphAddDependencies_v2, /* 12.3 */                      \
+                (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,                    \
+                 const CUgraphEdgeData *edges, size_t n))
+
 // Filled once before any thread can use it, constant afterwards: reading needs no lock.
 struct cu_api {
 #define CU_FUNCTION_MEMBER(name, symbol, parameters) CUresult(*name) parameters;
     CU_FUNCTIONS(CU_FUNCTION_MEMBER)
+    CU_LATER_FUNCTIONS(CU_FUNCTION_MEMBER)
 #undef CU_FUNCTION_MEMBER
 };
 

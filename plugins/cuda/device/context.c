@@ -65,6 +65,10 @@ static enum ggml_host_status find_features(struct cuda_context *context,
         &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, context->device);
     if (major >= 8 && image->has_tensor_cores) context->features |= SIMT_TENSOR_CORES;
     if (major == 9 && image->has_warpgroups) context->features |= SIMT_WARPGROUPS;
+    // PTX for older capabilities is compiled without what waits, also for later devices.
+    atomic_store(&context->begins_early, (context->features & SIMT_WARPGROUPS) != 0 &&
+                                             cuda_api()->cuGraphAddDependencies &&
+                                             !gpu_is_set("GGML_CUDA_DISABLE_EARLY"));
     return cuda_context_check(context, result, "cuDeviceGetAttribute");
 }
 

@@ -21,6 +21,9 @@ struct cuda_context {
     atomic_bool lost;
     atomic_uint reaches; // bits of the devices whose memory kernels reach besides their own
     unsigned features;   // enum simt_feature
+    // Whether launches of a graph may begin before those that they wait for have ended: kernels
+    // are code that waits. Cleared where the driver takes no such graph.
+    atomic_bool begins_early;
     // Memory.
     size_t memory;         // bytes that the device has
     size_t limit;          // bytes that the plugin may have of it

@@ -39,6 +39,11 @@ static bool find_functions(void) {
     memcpy(&api.name, &found, sizeof(found));
     CU_FUNCTIONS(FIND)
 #undef FIND
+#define FIND(name, symbol, parameters)                                                             \
+    found = dlsym(library, #symbol);                                                               \
+    memcpy(&api.name, &found, sizeof(found));
+    CU_LATER_FUNCTIONS(FIND)
+#undef FIND
     return true;
 }
 

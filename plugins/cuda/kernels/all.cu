@@ -2,6 +2,7 @@
 // All kernels: one module.
 #include "attention.cpp"
 #include "attention_tensor.cpp"
+#include "attention_wide.cpp"
 #include "conv.cpp"
 #include "copy.cpp"
 #include "elementwise.cpp"

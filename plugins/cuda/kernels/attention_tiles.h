@@ -28,6 +28,7 @@ struct attention_tile {
         KIND = KIND_,
         AS_BF16 = KIND == ATTENTION_BF16,
         CODED = KIND == ATTENTION_CODED,
+        WARPS = ATTENTION_WARPS,
         ROW_TILES = ROW_TILES_,
         ROWS = 16 * ROW_TILES,
         KEYS = KEYS_,
@@ -97,7 +98,9 @@ GPU_FN void copy_chunk(gpu_thread g, const gpu_args &p, const attention_block &o
         has_blocks ? (u64)x.ne[0] / 32 * gpu_block_bytes(x.type) : 2 * (u64)x.ne[0];
     const u8 *rows = gpu_row(x, 0, o.kv_head, o.batch);
     to += at;
-    for (u32 r = gpu_tid(g) / lanes; r < A::KEYS; r += ATTENTION_THREADS / lanes) {
+    for (u32 i = gpu_tid(g) / lanes; i < A::KEYS; i += ATTENTION_THREADS / lanes) {
+        // Where eight lanes have two rows, these are four apart, in different banks.
+        const u32 r = lanes == 4 ? (i & ~7u) | (i / 2 & 3u) | (i & 1u) << 2 : i;
         const bool inside = c.key + r < o.end;
         const u64 row = (u64)(rows + (i64)(inside ? c.key + r : c.key) * x.nb[1]);
         const u64 begin = row + before, end = row + row_bytes;

@@ -27,9 +27,30 @@
 
 // The registers know it.
 struct gpu_thread {};
-#define GPU_THREAD(g)                                                                              \
+
+// Launches that an edge of this kind leads to begin when all blocks of this one have begun; they
+// wait, before they touch anything that changes, until this one has ended (gpu_tensor.h).
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+GPU_FN void gpu_begin_next() {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+GPU_FN void gpu_wait_for_launches() {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+#else
+GPU_FN void gpu_begin_next() {
+}
+GPU_FN void gpu_wait_for_launches() {
+}
+#endif
+
+#define GPU_THREAD_EARLY(g)                                                                        \
     const gpu_thread g = {};                                                                       \
-    (void)g
+    (void)g;                                                                                       \
+    gpu_begin_next()
+#define GPU_THREAD(g)                                                                              \
+    GPU_THREAD_EARLY(g);                                                                           \
+    gpu_wait_for_launches()
 
 #define GPU_REGISTER(function, special)                                                            \
     GPU_FN u32 function(gpu_thread) {                                                              \

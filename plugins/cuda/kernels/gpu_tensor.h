@@ -33,6 +33,9 @@ struct alignas(8) gpu_words2 {
 // GPU_SHARED_LARGE(type, name, n): as GPU_SHARED, beyond 48 KB: the array whose bytes the launch says, at a multiple of
 // 1,024. A kernel has one at most.
 // The wrappers; tests/simt/test_primitives.c compares each with its definition:
+//   GPU_THREAD_EARLY(g)             in place of GPU_THREAD(g): the kernel does not wait for the launches before its own
+//   gpu_wait_for_launches()         here it does. Before, a thread writes no device memory, and reads none that a launch
+//                                   may still write; each thread calls it
 //   gpu_load_16(p), gpu_load_8(p), gpu_store_8(p, words)   one access to aligned memory
 //   gpu_mma_f16(d, a, b), gpu_mma_bf16   d += a b, sums in F32
 //   gpu_load_matrices(r, row)       ldmatrix: four matrices of 8 x 8 halves; lane i gives the address of row i % 8 of

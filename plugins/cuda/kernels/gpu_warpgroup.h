@@ -29,9 +29,14 @@
 //                                        was done before the arrivals
 //   gpu_copy_arrive(b)                   one arrival, when the gpu_copy_16 that this thread began are done
 //   gpu_bulk_copy(to, from, bytes, b)    begins to copy to shared memory, in units of 16 bytes; the phase of b counts them
+//   gpu_fence_async()                    what this thread wrote to shared memory, or copied there and waited for, is there
+//                                        for products of who comes after it by a barrier
 //   gpu_wgmma_operand(tile)              the number by which a product finds a tile; + 2 for each 16 elements of k
+//   gpu_wgmma_operand_turned(tile, n)    of a tile whose rows are k: row k of 64 columns at 128 k bytes, with the same
+//                                        swizzle, by k; the next 64 columns n bytes further on. + 128 for each 16 rows
 //   gpu_wgmma_begin()                    before products of a group: registers are as written
-//   gpu_wgmma<N, BF16>(d, a, operand)    d += a b; N is 128 or 256. All four warps call it
+//   gpu_wgmma<N, BF16>(d, a, operand)    d += a b; N is 64, 128 or 256. All four warps call it
+//   gpu_wgmma_turned<N, BF16>(...)       the same of a tile whose rows are k; N is 128
 //   gpu_wgmma_commit()                   closes a group of products
 //   gpu_wgmma_finish(d)                  waits for all groups, whose sums d has then; before, nobody touches a, d or the tile
 //   gpu_registers_fewer<N>(), _more<N>   what each thread of the four warps needs from now on

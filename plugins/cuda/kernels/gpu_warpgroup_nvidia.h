@@ -51,9 +51,17 @@ GPU_FN void gpu_bulk_copy(void *to, const void *from, u32 bytes, u64 *b) {
         : "memory");
 }
 
+GPU_FN void gpu_fence_async() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
 // Rows of 128 bytes, eight of them 1,024 bytes apart, swizzled by 128 bytes.
 GPU_FN u64 gpu_wgmma_operand(const void *tile) {
     return (u64)((gpu_shared_address(tile) & 0x3ffffu) >> 4) | (u64)1 << 16 |
+           (u64)(1024 >> 4) << 32 | (u64)1 << 62;
+}
+GPU_FN u64 gpu_wgmma_operand_turned(const void *tile, u32 panel) {
+    return (u64)((gpu_shared_address(tile) & 0x3ffffu) >> 4) | (u64)(panel >> 4) << 16 |
            (u64)(1024 >> 4) << 32 | (u64)1 << 62;
 }
 GPU_FN void gpu_wgmma_begin() {
@@ -84,8 +92,13 @@ template <int N> GPU_FN void gpu_registers_more() {
 #define GPU_SUMS_64(i)                                                                             \
     GPU_SUMS(i), GPU_SUMS(i + 8), GPU_SUMS(i + 16), GPU_SUMS(i + 24), GPU_SUMS(i + 32),            \
         GPU_SUMS(i + 40), GPU_SUMS(i + 48), GPU_SUMS(i + 56)
-#define GPU_SUMS_128 GPU_SUMS_64(0)
-#define GPU_SUMS_256 GPU_SUMS_64(0), GPU_SUMS_64(64)
+#define GPU_SUMS_OF_64 GPU_SUMS(0), GPU_SUMS(8), GPU_SUMS(16), GPU_SUMS(24)
+#define GPU_SUMS_OF_128 GPU_SUMS_64(0)
+#define GPU_SUMS_OF_256 GPU_SUMS_64(0), GPU_SUMS_64(64)
+#define GPU_NAMES_64                                                                               \
+    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"                                       \
+    "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"                              \
+    "}, {%32,%33,%34,%35}, %36"
 #define GPU_NAMES_128                                                                              \
     "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"                                       \
     "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"                             \
@@ -103,29 +116,39 @@ template <int N> GPU_FN void gpu_registers_more() {
     "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"              \
     "}, {%128,%129,%130,%131}, %132"
 
-template <int N, bool BF16> struct gpu_wgmma_of;
+template <int N, bool BF16, int TURNED> struct gpu_wgmma_of;
 template <int N, bool BF16> GPU_FN void gpu_wgmma(float (&d)[N / 2], const u32 *a, u64 operand) {
-    gpu_wgmma_of<N, BF16>::multiply(d, a, operand);
+    gpu_wgmma_of<N, BF16, 0>::multiply(d, a, operand);
 }
-#define GPU_WGMMA(n, is_bf16, type)                                                                \
-    template <> struct gpu_wgmma_of<n, is_bf16> {                                                  \
+template <int N, bool BF16>
+GPU_FN void gpu_wgmma_turned(float (&d)[N / 2], const u32 *a, u64 operand) {
+    gpu_wgmma_of<N, BF16, 1>::multiply(d, a, operand);
+}
+#define GPU_WGMMA(n, is_bf16, type, turned)                                                        \
+    template <> struct gpu_wgmma_of<n, is_bf16, turned> {                                          \
         GPU_FN void multiply(float (&d)[n / 2], const u32 *a, u64 operand) {                       \
             asm volatile(                                                                          \
                 "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n" #n        \
-                "k16.f32." type "." type " {" GPU_NAMES_##n ", p, 1, 1, 0; }"                      \
-                : GPU_SUMS_##n                                                                     \
+                "k16.f32." type "." type " {" GPU_NAMES_##n ", p, 1, 1, " #turned "; }"            \
+                : GPU_SUMS_OF_##n                                                                  \
                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(operand)                         \
                 : "memory");                                                                       \
         }                                                                                          \
     };
-GPU_WGMMA(128, false, "f16")
-GPU_WGMMA(128, true, "bf16")
-GPU_WGMMA(256, false, "f16")
-GPU_WGMMA(256, true, "bf16")
+GPU_WGMMA(64, false, "f16", 0)
+GPU_WGMMA(64, true, "bf16", 0)
+GPU_WGMMA(128, false, "f16", 0)
+GPU_WGMMA(128, true, "bf16", 0)
+GPU_WGMMA(256, false, "f16", 0)
+GPU_WGMMA(256, true, "bf16", 0)
+GPU_WGMMA(128, false, "f16", 1)
+GPU_WGMMA(128, true, "bf16", 1)
 #undef GPU_SUMS
 #undef GPU_SUMS_64
-#undef GPU_SUMS_128
-#undef GPU_SUMS_256
+#undef GPU_SUMS_OF_64
+#undef GPU_SUMS_OF_128
+#undef GPU_SUMS_OF_256
+#undef GPU_NAMES_64
 #undef GPU_NAMES_128
 #undef GPU_NAMES_256
 #undef GPU_WGMMA

@@ -3,7 +3,9 @@
 // the weights costs. A block has 16 rows; its four warps share k, each multiplies a quarter of what
 // is copied at a time on the tensor cores, and the sums are added at the end. Activations are read
 // as they are and rounded to F16, or to BF16 for weights of BF16 and MXFP4. Two products of the
-// same columns are made one after the other where a gated unit's function is applied to them.
+// same columns are made one after the other where a gated unit's function is applied to them. With
+// numbers[FEW_EARLY] the first weights are on their way before the launches that make the columns
+// have ended.
 #include "fragments.h"
 #include "glu.h"
 #include "launch/products.h"
@@ -72,6 +74,7 @@ GPU_FN void few_sums(gpu_thread g, const gpu_args &p, const few_operands &o, flo
                          (i64)i * F::USED, row_bytes);
         gpu_copy_group();
     }
+    gpu_wait_for_launches();
     const u64 address = (u64)(o.rows + (i64)(row < last ? row : last) * a.nb[1]),
               address_8 = (u64)(o.rows + (i64)(row + 8 < last ? row + 8 : last) * a.nb[1]);
     for (u32 step = 0; step < n_steps; ++step) {
@@ -205,7 +208,8 @@ GPU_FN void no_expert(gpu_thread g, const gpu_args &p, const few_operands &o) {
 
 // Blocks: 16 rows each; matrices, or columns with a matrix each if numbers[FEW_EXPERTS] is set.
 #define FEW_BODY(name, elements, bytes)                                                            \
-    GPU_THREAD(g);                                                                                 \
+    GPU_THREAD_EARLY(g);                                                                           \
+    if (!p.numbers[FEW_EARLY]) gpu_wait_for_launches();                                            \
     typedef few_weights<TYPE_##name, elements, bytes> F;                                           \
     GPU_SHARED(gpu_words4, stages, F::STAGES *F::STAGE / 16);                                      \
     GPU_SHARED(float, parts, FEW_WARPS *FEW_COLUMNS *FEW_PITCH);                                   \

@@ -10,10 +10,35 @@
 
 // --- the order -----------------------------------------------------------------------------------
 
+enum { MAX_WRITTEN = 16 };
+
+// Launches with work, in order; those without (an empty result) are left out. With times a launch
+// waits for the one before it, as slices don't overlap.
+struct draft {
+    struct simt_work *works;
+    int32_t *first_before, *before;
+    int n, n_before, room;
+    size_t bytes_works, bytes_first;
+    const struct cuda_buffer *written[MAX_WRITTEN]; // that launches write to
+    int n_written;                                  // MAX_WRITTEN: there may be more
+};
+
+// Linear: nodes of a graph lie in one buffer or in a few.
+static bool is_written(const struct draft *d, const struct cuda_buffer *buffer) {
+    int i = 0;
+    while (i < d->n_written && d->written[i] != buffer)
+        ++i;
+    return i < d->n_written || d->n_written == MAX_WRITTEN;
+}
+
+static void note_written(struct draft *d, const struct cuda_buffer *buffer) {
+    if (!is_written(d, buffer)) d->written[d->n_written++] = buffer;
+}
+
 // Kernels that read the host's memory would end the context, the application's own work on this
 // device included: so each tensor is looked up when a plan is recorded.
-static enum ggml_host_status touch(const struct cuda_recipe *recipe, const struct simt_step *l,
-                                   struct gpu_touch *touches) {
+static enum ggml_host_status touch(struct draft *d, const struct cuda_recipe *recipe,
+                                   const struct simt_step *l, struct gpu_touch *touches) {
     for (int k = 0; k < l->n_tensors; ++k) {
         const struct ggml_tensor *t = l->tensors[k];
         const struct cuda_buffer *buffer = cuda_buffer_of(t);
@@ -24,18 +49,10 @@ static enum ggml_host_status touch(const struct cuda_recipe *recipe, const struc
                 GGML_MAX_NAME, t->name, GGML_MAX_NAME, l->tensors[0]->name);
         const uintptr_t begin = (uintptr_t)t->data;
         touches[k] = (struct gpu_touch){begin, begin + ggml_nbytes(t), (l->writes >> k & 1) != 0};
+        if (touches[k].writes) note_written(d, buffer);
     }
     return GGML_HOST_OK;
 }
-
-// Launches with work, in order; those without (an empty result) are left out. With times a launch
-// waits for the one before it, as slices don't overlap.
-struct draft {
-    struct simt_work *works;
-    int32_t *first_before, *before;
-    int n, n_before, room;
-    size_t bytes_works, bytes_first;
-};
 
 // Ends a draft in any state: what was not allocated is NULL.
 static void draft_free(struct draft *d) {
@@ -61,7 +78,7 @@ static bool reserve_before(struct draft *d, int n) {
 static enum ggml_host_status draft_add(struct draft *d, const struct cuda_recipe *recipe,
                                        const struct simt_step *l) {
     struct gpu_touch touches[GPU_MAX_TOUCHES];
-    const enum ggml_host_status status = touch(recipe, l, touches);
+    const enum ggml_host_status status = touch(d, recipe, l, touches);
     int n_touches = l->n_tensors;
     if (status != GGML_HOST_OK || l->work.grid[0] == 0) return status;
     if (!reserve_before(d, d->n_before + GPU_OVERLAP_WINDOW)) return GGML_HOST_OUT_OF_MEMORY;
@@ -82,6 +99,21 @@ static enum ggml_host_status draft_add(struct draft *d, const struct cuda_recipe
     return GGML_HOST_OK;
 }
 
+// Weights in a buffer that no launch of the graph writes to are there from the beginning.
+static void read_weights_early(struct draft *d, const struct gpu_plan *plan) {
+    for (int i = 0, at = 0; i < plan->n_launches; ++i) {
+        const struct simt_step *l = cuda_plan_at(plan, i);
+        const struct ggml_tensor *weights = NULL;
+        if (l->work.grid[0] == 0) continue;
+        struct simt_work *work = &d->works[at++];
+        for (int k = 0; k < l->n_tensors; ++k) {
+            if ((uintptr_t)l->tensors[k]->data == work->args.operands[1].data)
+                weights = l->tensors[k];
+        }
+        if (weights && !is_written(d, cuda_buffer_of(weights))) simt_read_weights_early(work);
+    }
+}
+
 // draft_free() ends it in any case.
 static enum ggml_host_status draft_make(struct draft *d, const struct cuda_recipe *recipe) {
     const size_t n = (size_t)recipe->plan->n_launches;
@@ -95,6 +127,7 @@ static enum ggml_host_status draft_make(struct draft *d, const struct cuda_recip
     for (int i = 0; i < recipe->plan->n_launches && status == GGML_HOST_OK; ++i)
         status = draft_add(d, recipe, cuda_plan_at(recipe->plan, i));
     d->first_before[d->n] = d->n_before;
+    if (status == GGML_HOST_OK) read_weights_early(d, recipe->plan);
     return status;
 }
 
@@ -114,10 +147,22 @@ static CUDA_KERNEL_NODE_PARAMS params_of(const struct cuda_context *context,
                                      .kernelParams = params};
 }
 
+// The launch begins when all blocks of the other have, and waits by itself until they have ended.
+static CUresult add_early_node(struct cuda_recording *r, int i, const CUDA_KERNEL_NODE_PARAMS *p) {
+    const struct cu_api *api = cuda_api();
+    const CUgraphEdgeData edge = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                  .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+    const CUgraphNode from = r->nodes[r->before[r->first_before[i]]];
+    const CUresult result = api->cuGraphAddKernelNode(&r->nodes[i], r->graph, NULL, 0, p);
+    if (result != CUDA_SUCCESS) return result;
+    return api->cuGraphAddDependencies(r->graph, &from, &r->nodes[i], &edge, 1);
+}
+
 static CUresult add_node(struct cuda_recording *r, int i, CUgraphNode *before) {
     const int first = r->first_before[i], n = r->first_before[i + 1] - first;
     void *params[1];
     const CUDA_KERNEL_NODE_PARAMS p = params_of(r->context, &r->works[i], params);
+    if (r->early && n == 1) return add_early_node(r, i, &p);
     for (int k = 0; k < n; ++k)
         before[k] = r->nodes[r->before[first + k]];
     // With times each launch waits for the one before it, and for its time to be taken.
@@ -125,11 +170,9 @@ static CUresult add_node(struct cuda_recording *r, int i, CUgraphNode *before) {
     return cuda_api()->cuGraphAddKernelNode(&r->nodes[i], r->graph, before, (size_t)n, &p);
 }
 
-static enum ggml_host_status make_graph(struct cuda_recording *r) {
+static CUresult try_graph(struct cuda_recording *r) {
     const struct cu_api *api = cuda_api();
     CUgraphNode before[2 * GPU_OVERLAP_WINDOW];
-    r->nodes = ggml_aligned_malloc((size_t)r->n * sizeof(*r->nodes));
-    if (!r->nodes) return GGML_HOST_OUT_OF_MEMORY;
     CUresult result = api->cuGraphCreate(&r->graph, 0);
     if (result != CUDA_SUCCESS) r->graph = NULL;
     for (int i = 0; i < r->n && result == CUDA_SUCCESS; ++i) {
@@ -138,6 +181,22 @@ static enum ggml_host_status make_graph(struct cuda_recording *r) {
             result = cuda_times_add_node(r->times, i, r->graph, r->nodes[i]);
     }
     if (result == CUDA_SUCCESS) result = api->cuGraphInstantiate(&r->exec, r->graph, 0);
+    if (result != CUDA_SUCCESS) r->exec = NULL;
+    return result;
+}
+
+// A driver that has the call, and takes no such edge on this device, is asked once.
+static enum ggml_host_status make_graph(struct cuda_recording *r) {
+    r->nodes = ggml_aligned_malloc((size_t)r->n * sizeof(*r->nodes));
+    if (!r->nodes) return GGML_HOST_OUT_OF_MEMORY;
+    CUresult result = try_graph(r);
+    if (r->early && (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED)) {
+        if (r->graph) cuda_api()->cuGraphDestroy(r->graph);
+        r->graph = NULL;
+        r->early = false;
+        atomic_store(&r->context->begins_early, false);
+        result = try_graph(r);
+    }
     return cuda_context_check(r->context, result, "making a graph");
 }
 
@@ -159,6 +218,7 @@ enum ggml_host_status cuda_recording_new(const struct cuda_recipe *recipe,
     r->room = draft.room;
     r->n_planned = recipe->plan->n_launches;
     r->shape = cuda_plan_shape(recipe->plan);
+    r->early = !recipe->has_times && atomic_load(&recipe->context->begins_early);
     if (status == GGML_HOST_OK && !gpu_graph_key_copy(&r->key, recipe->key))
         status = GGML_HOST_OUT_OF_MEMORY;
     if (status == GGML_HOST_OK && recipe->has_times)

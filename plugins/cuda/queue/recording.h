@@ -23,6 +23,7 @@ struct cuda_recording {
     int32_t *first_before; // n + 1
     int32_t *before;       // room for so many
     int room;
+    bool early;    // launches that wait for one other alone begin before that has ended
     CUgraph graph; // NULL: its launches are queued one by one
     CUgraphExec exec;
     CUgraphNode *nodes;       // of launches, in graph

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A row of queries against some of the keys, by a block of threads: keys a tile at a time with the
-// softmax taken online. A masked key contributes nothing, not even its NaN.
+// A row of queries against some of the keys, by a block of threads, at least ATTENTION_KEYS: keys a
+// tile at a time with the softmax taken online. A masked key contributes nothing, not even its NaN.
 #ifndef GPU_KERNELS_ATTENTION_H
 #define GPU_KERNELS_ATTENTION_H
 
@@ -61,10 +61,11 @@ GPU_FN attention_sum attention_row(gpu_thread g, GPU_ARGS gpu_args &p, gpu_at at
     gpu_sync(g);
     for (u64 first = begin; first < end; first += ATTENTION_KEYS) {
         const u64 key = first + t;
+        const bool has_key = key < end && t < ATTENTION_KEYS;
         float score = -GPU_INFINITY;
         const float bias =
-            mask_row && key < end ? gpu_load(mask.type, mask_row + (i64)key * mask.nb[0]) : 0.0f;
-        if (key < end && bias != -GPU_INFINITY) {
+            mask_row && has_key ? gpu_load(mask.type, mask_row + (i64)key * mask.nb[0]) : 0.0f;
+        if (has_key && bias != -GPU_INFINITY) {
             GPU_GLOBAL const u8 *row = gpu_row(k, key, k_head, at.w);
             float dot = 0.0f;
             for (u64 c = 0; c < n; ++c)
@@ -77,7 +78,7 @@ GPU_FN attention_sum attention_row(gpu_thread g, GPU_ARGS gpu_args &p, gpu_at at
         s.largest = gpu_block_max(g, m.parts, gpu_larger(s.largest, score));
         const float factor = before == s.largest ? 1.0f : gpu_exp(before - s.largest);
         const float weight = score == -GPU_INFINITY ? 0.0f : gpu_exp(score - s.largest);
-        m.weights[t] = weight;
+        if (t < ATTENTION_KEYS) m.weights[t] = weight;
         // Ends with a barrier behind weights.
         s.sum = s.sum * factor + gpu_block_sum(g, m.parts, weight);
         const u64 here = end - first < ATTENTION_KEYS ? end - first : (u64)ATTENTION_KEYS;

@@ -21,7 +21,8 @@ typedef gpu_number i64;
 // An implementation defines:
 //   GPU_KERNEL(name, threads, args, p) { GPU_THREAD(g); ... }
 //                                   a kernel of up to `threads` threads; p: its arguments, by value; g: which thread
-//                                   this is
+//                                   this is. Where a launch may begin before those that it depends on have ended, that
+//                                   is where it waits for them
 //   GPU_FN                          before every other function
 //   GPU_FAR                         before one that is called and not inlined: large, for kernels that need not be fast
 //   GPU_TABLE(type, name, n)        a constant array: GPU_TABLE(u8, powers, 5) = {...};

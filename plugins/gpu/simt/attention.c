@@ -107,7 +107,20 @@ static void launch_parts(struct simt_work *l, const struct ggml_tensor *node, in
         l->scratch = (size_t)(ggml_nrows(q) * l->grid[1] * (node->ne[0] + 2)) * sizeof(float);
 }
 
-void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *node) {
+// Many rows against a cache of halves with 65 to 128 channels. Masks are of halves, shared by the
+// heads, and read eight keys at a time.
+static bool takes_wide(const struct ggml_tensor *node, int kind, int64_t rows) {
+    const struct ggml_tensor *k = node->src[1], *v = node->src[2], *mask = node->src[3];
+    const int64_t least = 64, most = 128;
+    if (kind == CACHE_CODED || rows <= least || k->ne[0] <= least || k->ne[0] > most ||
+        v->ne[0] <= least || v->ne[0] > most)
+        return false;
+    return !mask || (mask->type == GGML_TYPE_F16 && mask->nb[0] == 2 && mask->ne[2] == 1 &&
+                     is_multiple(mask, 16) && k->ne[1] % 8 == 0);
+}
+
+void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *node,
+                               unsigned features) {
     const struct ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2];
     const int kind = k->type == GGML_TYPE_BF16                              ? CACHE_BF16
                      : k->type == GGML_TYPE_F16 && v->type == GGML_TYPE_F16 ? CACHE_F16
@@ -118,6 +131,16 @@ void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *no
         node->nb[0] != sizeof(float) || !is_multiple(node, 8) || k->ne[1] == 0 ||
         k->ne[2] * k->ne[3] > MAX_BLOCKS_YZ)
         return;
+    if ((features & SIMT_WARPGROUPS) && takes_wide(node, kind, rows)) {
+        const struct simt_work plain = *l;
+        launch_parts(l, node, ATTENTION_WIDE_ROWS, rows);
+        l->kernel =
+            kind == CACHE_BF16 ? SIMT_KERNEL_attention_wide_BF16 : SIMT_KERNEL_attention_wide_F16;
+        l->threads = ATTENTION_WIDE_THREADS;
+        l->shared = ATTENTION_WIDE_SHARED;
+        if (l->args.numbers[2] <= ATTENTION_WIDE_KEYS * ATTENTION_WIDE_TILES) return;
+        *l = plain; // more keys than it has words for their tiles
+    }
     for (size_t i = 0; i < sizeof(tensor_kernels) / sizeof(tensor_kernels[0]); ++i) {
         if (k->ne[0] > tensor_kernels[i].n_k || v->ne[0] > tensor_kernels[i].n_v ||
             (tensor_kernels[i].few && rows > FEW_ROWS))

@@ -50,6 +50,9 @@ bool simt_kernel_prepare_for(struct simt_work *out_launch, const struct ggml_ten
 // Fills the launch that ends what `first`, with the same scratch memory, began; false: that is all.
 // [any-thread]
 bool simt_kernel_finish(struct simt_work *out_launch, const struct simt_work *first);
+// Lets the launch read its weights, operand 1, before the launches that it depends on have ended;
+// false: its kernel reads nothing then. [any-thread]
+bool simt_read_weights_early(struct simt_work *launch);
 // Fills the launch for nodes that one kernel computes, on a device with some of enum simt_feature;
 // false: none does. Where the result is made in place of an operand (struct gpu_fused's
 // `indirect`), copying it is left to the caller. [any-thread]

@@ -109,7 +109,8 @@ void simt_launch_row_blocks(struct simt_work *l, int64_t n, int64_t length);
 void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node, unsigned features);
 // The launch after kernel_wide_columns.
 void simt_finish_wide(struct simt_work *l);
-void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *node);
+void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *node,
+                               unsigned features);
 
 // Launches; the operands are filled already. A thread per element of the result, per block of its
 // type, a warp per element, a thread per row of the first source, one block of threads; then those

@@ -105,6 +105,8 @@ unsigned simt_kernel_shared(enum simt_kernel kernel, unsigned features) {
     if (kernel == SIMT_KERNEL_attention_576_coded)
         return features & SIMT_TENSOR_CORES ? (unsigned)ATTENTION_576_SHARED : 0;
     if (!(features & SIMT_WARPGROUPS)) return 0;
+    if (kernel == SIMT_KERNEL_attention_wide_F16 || kernel == SIMT_KERNEL_attention_wide_BF16)
+        return ATTENTION_WIDE_SHARED;
     for (size_t i = 0; i < sizeof(wide_types) / sizeof(wide_types[0]); ++i) {
         for (int k = 0; k < 2; ++k) {
             if (wide_types[i].kernels[k] == kernel) return wide_types[i].shared[k];
@@ -156,8 +158,16 @@ void simt_finish_wide(struct simt_work *l) {
     l->grid[1] = (unsigned)l->args.numbers[WIDE_TILES];
 }
 
+bool simt_read_weights_early(struct simt_work *l) {
+    if (l->kernel < SIMT_KERNEL_few_F16 || l->kernel >= SIMT_KERNEL_tile_F16 ||
+        l->args.numbers[FEW_EXPERTS]) // which ones is known afterwards
+        return false;
+    l->args.numbers[FEW_EARLY] = 1;
+    return true;
+}
+
 void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node, unsigned features) {
-    if (node->op == GGML_OP_FLASH_ATTN_EXT) simt_use_tensor_attention(l, node);
+    if (node->op == GGML_OP_FLASH_ATTN_EXT) simt_use_tensor_attention(l, node, features);
     if (node->op != GGML_OP_MUL_MAT && node->op != GGML_OP_MUL_MAT_ID) return;
     const struct ggml_tensor *a = node->src[0], *b = node->src[1];
     const bool to_bf16 = a->type == GGML_TYPE_BF16 || a->type == GGML_TYPE_MXFP4;

@@ -15,7 +15,8 @@
 struct word_use {
     uint16_t thread; // number + 1, or WARP + number of the warp, or MANY
     uint32_t phase, warp_phase;
-    uint32_t clock; // of the thread
+    uint32_t clock;  // of the thread
+    uint32_t fences; // of a write: the thread's fences so far + 1; 0: products see it without one
 };
 enum { WARP = 0x8000, MANY = 0xffff };
 struct shared_uses {
@@ -26,8 +27,15 @@ struct shared_uses {
 // is opened.
 static thread_local shared_uses *uses;
 
+void simt_checks_resume_block(void) {
+    static thread_local shared_uses *all[SIMT_MAX_DEPTH];
+    shared_uses *&own = all[simt_here->depth];
+    if (!own) own = new shared_uses();
+    uses = own;
+}
+
 void simt_checks_begin_block(void) {
-    if (!uses) uses = new shared_uses();
+    simt_checks_resume_block();
     memset(uses->written, 0, uses->n * sizeof(word_use));
     memset(uses->read, 0, uses->n * sizeof(word_use));
     uses->n = 0;
@@ -59,7 +67,8 @@ static void check_race(simt_block *b, const simt_thread *me, size_t word, bool w
     if (word >= uses->n) uses->n = word + 1;
     word_use *written = &uses->written[word], *read = &uses->read[word];
     const word_use now = {(uint16_t)(me->index + 1), b->phase, me->warp_phase,
-                          b->clocks.empty() ? 0 : b->clocks[(size_t)me->index * b->n + me->index]};
+                          b->clocks.empty() ? 0 : b->clocks[(size_t)me->index * b->n + me->index],
+                          me->copies_async ? 0 : me->fences + 1};
     if (races(written, b, me) || (write && races(read, b, me)))
         simt_fail("a race: thread %u of block %u %s shared memory that thread %d %s, without a "
                   "barrier between",
@@ -73,9 +82,21 @@ static void check_race(simt_block *b, const simt_thread *me, size_t word, bool w
         *read = now;
     } else if (read->thread != MANY && warp_of(read) == me->index / SIMT_WARP) {
         const uint32_t clock = read->clock > now.clock ? read->clock : now.clock;
-        *read = {(uint16_t)(WARP + me->index / SIMT_WARP), b->phase, me->warp_phase, clock};
+        *read = {(uint16_t)(WARP + me->index / SIMT_WARP), b->phase, me->warp_phase, clock, 0};
     } else {
         read->thread = MANY;
+    }
+}
+
+void simt_checks_product(const char *p, size_t size) {
+    const simt_block *b = simt_here;
+    const size_t offset = (size_t)(p - b->shared);
+    for (size_t word = offset / 4; word <= (offset + size - 1) / 4; ++word) {
+        const word_use *w = &uses->written[word];
+        if (w->fences && b->threads[w->thread - 1u].fences + 1 == w->fences)
+            simt_fail("a product reads shared memory that thread %u of block %u wrote without a "
+                      "fence since",
+                      w->thread - 1u, b->index);
     }
 }
 
@@ -144,6 +165,10 @@ static inline void seen(const void *address, size_t size, bool write, access_kin
         simt_fail("thread %u of block %u %s %zu bytes of %s memory outside of any object",
                   b->current->index, b->index, write ? "writes" : "reads", size,
                   is_shared ? "shared" : "global");
+    if (write && !is_shared && !b->current->has_waited)
+        simt_fail("thread %u of block %u writes device memory before it has waited for the "
+                  "launches before its own",
+                  b->current->index, b->index);
     if (simt_metal_rules && !is_shared) simt_races_check(p, size, write);
     if (kind == ALIGNED && (uintptr_t)p % size != 0)
         simt_fail(

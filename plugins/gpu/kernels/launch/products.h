@@ -8,9 +8,25 @@
 enum {
     FEW_EXPERTS = 0, // a matrix for each column
     FEW_GATED = 2,   // the function of a gated unit is applied to two products
+    FEW_EARLY = 3,   // weights may be read before the launches before this one have ended
 };
 
 enum { ATTENTION_576_SHARED = 24064 }; // bytes, with blocks
+
+// Attention of warpgroups: rows of queries and threads of a block, keys of a tile, tiles at a time,
+// bytes between queries; the most tiles of a part of the keys.
+enum {
+    ATTENTION_WIDE_ROWS = 128,
+    ATTENTION_WIDE_THREADS = 384,
+    ATTENTION_WIDE_KEYS = 64,
+    ATTENTION_WIDE_STAGES = 3,
+    ATTENTION_WIDE_PITCH = 2 * 128 + 16,
+    ATTENTION_WIDE_TILES = 2048,
+    // K and V; two halves of queries; scales, slopes and votes; barriers; a word per tile.
+    ATTENTION_WIDE_SHARED = ATTENTION_WIDE_STAGES * 4 * 128 * ATTENTION_WIDE_KEYS +
+                            2 * ATTENTION_WIDE_ROWS * ATTENTION_WIDE_PITCH +
+                            4 * (2 * ATTENTION_WIDE_ROWS + 16) + 64 + 4 * ATTENTION_WIDE_TILES,
+};
 
 enum {
     WIDE_ROWS = 128, // of a tile
