@@ -286,7 +286,9 @@ static simt_block *block_of_this_thread(void) {
     static thread_local simt_block *blocks[SIMT_MAX_DEPTH];
     simt_block *&block = blocks[depth];
     if (!block) {
+        static std::atomic<simt_block *> all;
         block = new simt_block();
+        block->other = all.exchange(block);
         block->depth = depth;
         block->shared = (char *)mmap(nullptr, SIMT_SHARED_ARENA, PROT_READ | PROT_WRITE,
                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -112,6 +112,8 @@ struct simt_object {
 };
 
 struct simt_block {
+    simt_block *other; // of all that there are, which stay when their threads end
+    void *checks;      // of the memory checks
     const char *kernel;
     void (*body)(const void *);
     const char *args;

@@ -28,10 +28,8 @@ struct shared_uses {
 static thread_local shared_uses *uses;
 
 void simt_checks_resume_block(void) {
-    static thread_local shared_uses *all[SIMT_MAX_DEPTH];
-    shared_uses *&own = all[simt_here->depth];
-    if (!own) own = new shared_uses();
-    uses = own;
+    if (!simt_here->checks) simt_here->checks = new shared_uses();
+    uses = (shared_uses *)simt_here->checks;
 }
 
 void simt_checks_begin_block(void) {
