@@ -465,16 +465,18 @@ static void test_answers_wait_for_the_next_one(void **state) {
     tell(&server, (struct wire_message){.kind = WIRE_STREAM_NEW, .id = 2, .queue = 1}, 0, 0);
     await_answer(2);
     atomic_store(&holds, true);
-    for (uint64_t id = 3; id <= 7; ++id) {
-        const bool copies = id >= 5;
+    for (uint64_t id = 3; id <= 8; ++id) {
+        const bool copies = id >= 5 && id <= 7;
         struct request request = {.message = {.magic = WIRE_MAGIC,
-                                              .kind = copies ? WIRE_COPY : WIRE_RECEIVE,
+                                              .kind = copies    ? WIRE_COPY
+                                                      : id == 8 ? WIRE_GET
+                                                                : WIRE_RECEIVE,
                                               .id = id,
                                               .status = WIRE_OR_NEXT,
                                               .queue = 1,
                                               .size = copies ? 0 : 4,
-                                              .peer = copies ? 0 : 2,
-                                              .tag = copies ? 0 : LINK_FIRST_TAG}};
+                                              .peer = id < 5 ? 2 : 0,
+                                              .tag = id < 5 ? LINK_FIRST_TAG : 0}};
         if (id < 5) request.message.kind = WIRE_SET;
         put(&request, &tensor, sizeof(tensor));
         if (copies) put(&request, id == 6 ? &beyond : &tensor, sizeof(tensor));
@@ -483,8 +485,9 @@ static void test_answers_wait_for_the_next_one(void **state) {
     while (atomic_load(&n_waiting) == 0)
         usleep(1000);
     atomic_store(&holds, false);
-    await_answer(7);
-    assert_int_equal(atomic_load(&answers[7]), 1 + GGML_HOST_OK);
+    await_answer(8);
+    assert_int_equal(atomic_load(&answers[8]), 1 + GGML_HOST_OK);
+    assert_int_equal(atomic_load(&answers[7]), 0);
     assert_int_equal(atomic_load(&answers[6]), 1 + GGML_HOST_INVALID_ARGUMENT);
     assert_int_equal(atomic_load(&answers[5]), 0);
     assert_int_equal(atomic_load(&answers[4]), 0);

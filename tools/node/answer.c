@@ -61,17 +61,20 @@ void answer(struct server *server, uint64_t id, enum ggml_host_status status, co
     send(server, id, status, WIRE_IN_ORDER, data, size);
 }
 
-// That of a graph or a sum waits for a copy of its result at most, that of other requests also for
-// the graph that comes next, or the bytes of another node; none waits for a sum.
+// That of a graph or a sum waits for its result to be copied or few bytes of it to be read at most,
+// that of other requests also for the graph that comes next, or the bytes of another node; none
+// waits for a sum.
 bool answer_can_wait(struct server *server, const struct job *job) {
     const struct wire_message *message = &job->message;
     if (message->status != WIRE_OR_NEXT || message->queue == 0) return false;
     pthread_mutex_lock(&server->lock);
     const struct job *next = server->queues[message->queue].first;
     const uint32_t kind = next ? next->message.kind : WIRE_ANSWER;
+    const bool is_read = kind == WIRE_GET && next->message.tag == 0;
     pthread_mutex_unlock(&server->lock);
     const bool is_short = message->kind != WIRE_COMPUTE && message->kind != WIRE_REDUCE;
-    const bool can_wait = kind == WIRE_SEND || kind == WIRE_COPY || kind == WIRE_GRAPH_FREE ||
+    const bool can_wait = kind == WIRE_SEND || kind == WIRE_COPY || is_read ||
+                          kind == WIRE_GRAPH_FREE ||
                           (is_short && (kind == WIRE_COMPUTE || kind == WIRE_RECEIVE));
     if (can_wait) atomic_fetch_add(&server->n_left_out, 1);
     return can_wait;

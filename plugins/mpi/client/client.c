@@ -452,7 +452,7 @@ int32_t client_tell(struct node *node, struct wire_message *message, const struc
     pthread_mutex_lock(&client->lock);
     message->id = ++client->next_id;
     memcpy(bytes, message, sizeof(*message));
-    const bool sent = link_send(client->link, node->peer, bytes, size);
+    const bool sent = link_send_later(client->link, node->peer, bytes, size);
     pthread_mutex_unlock(&client->lock);
     link_pump(client->link);
     return sent ? GGML_HOST_OK

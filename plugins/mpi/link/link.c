@@ -734,7 +734,7 @@ void link_post(struct link *link, struct link_op *op) {
     pthread_mutex_lock(&link->lock);
     *link->posted_end = op;
     link->posted_end = &op->next;
-    if (!link->meeting.any_thread || link->is_deep) wake(link);
+    if (!op->is_patient && (!link->meeting.any_thread || link->is_deep)) wake(link);
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -779,15 +779,24 @@ bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(vo
     return link_wait(link, op);
 }
 
-bool link_send(struct link *link, int peer, void *bytes, size_t size) {
+static bool send_message(struct link *link, int peer, void *bytes, size_t size, bool is_patient) {
     struct link_op *op = size <= WIRE_MAX_MESSAGE ? calloc(1, sizeof(*op)) : NULL;
     if (!op) {
         free(bytes);
         return false;
     }
-    *op = (struct link_op){.peer = peer, .data = bytes, .size = size, .is_message = true};
+    *op = (struct link_op){
+        .peer = peer, .data = bytes, .size = size, .is_message = true, .is_patient = is_patient};
     link_post(link, op);
     return true;
+}
+
+bool link_send(struct link *link, int peer, void *bytes, size_t size) {
+    return send_message(link, peer, bytes, size, false);
+}
+
+bool link_send_later(struct link *link, int peer, void *bytes, size_t size) {
+    return send_message(link, peer, bytes, size, true);
 }
 
 bool link_tell(struct link *link, int peer, void *bytes, size_t size) {

@@ -40,7 +40,7 @@ struct link_op {
     void *context; // the caller's
     // The link's:
     unsigned pending;
-    bool failed, done, is_message;
+    bool failed, done, is_message, is_patient;
     atomic_bool is_cancelled;
     struct link_op *next;
 };
@@ -122,6 +122,9 @@ bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(vo
                       void *context);
 // Queues a message, which it frees. [any-thread]
 bool link_send(struct link *link, int peer, void *bytes, size_t size);
+// The same, for a message that may wait for the next one to any peer: no thread is woken to send
+// it, which costs more than a small message does. [any-thread]
+bool link_send_later(struct link *link, int peer, void *bytes, size_t size);
 // Sends a message, which stays the caller's, and waits until it has left; false: it can't.
 // [any-thread]
 bool link_tell(struct link *link, int peer, void *bytes, size_t size);
