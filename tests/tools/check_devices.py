@@ -465,11 +465,30 @@ def check_drawings(folder):
 
 def check_planted_hwloc(folder):
     """F24 of a security review: what hwloc does costs a line, and the boxes that it alone knows."""
+    asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
     for habit, words in (("crash", "signal 11"), ("hang", "doesn't answer"), ("garbage", "can't read"), ("failure", "can't read")):
-        done = run("--tree", "--plugin-path", folder, LD_PRELOAD=PLANTED_HWLOC, GGML_TEST_HWLOC=habit,
-                   ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0")
+        done = run("--tree", "--plugin-path", folder, LD_PRELOAD=PLANTED_HWLOC, GGML_TEST_HWLOC=habit, ASAN_OPTIONS=asan)
         check(f"--tree without hwloc ({habit})", done.returncode == 0 and "hwloc" in done.stderr and words in done.stderr and
               done.stdout.startswith("Machine") and "* CPU" in done.stdout, done)
+    done = run("--tree", "--plugin-path", folder, LD_PRELOAD=PLANTED_HWLOC, GGML_TEST_HWLOC="tree", ASAN_OPTIONS=asan)
+    check("F17: what is in hwloc's place tells the terminal nothing", done.stdout == "Machine ?[31mred ?[5m ? ?\n", done)
+    if not os.path.isdir("/proc/self"):
+        return
+    environment = dict(os.environ, LD_PRELOAD=PLANTED_HWLOC, GGML_TEST_HWLOC="hang", ASAN_OPTIONS=asan)
+    with subprocess.Popen([PROGRAM, "--tree", "--plugin-path", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          env=environment) as program:
+        def of_hwloc():
+            return [child for child in children_of(program.pid) if of_process(child, "comm").startswith("ggml-devices")]
+        child = []
+        while not child and wait_for(of_hwloc):  # a helper that has not begun is called so too, for a moment
+            program.send_signal(signal.SIGSTOP)  # it ends its child after 5 s
+            time.sleep(0.2)
+            child = of_hwloc()
+            if not child:
+                program.send_signal(signal.SIGCONT)
+        program.kill()
+        program.wait()
+        check("F21: hwloc's process ends with a program that is killed", child and wait_for(lambda: not runs(child[0])), child)
 
 
 def hostile_files(folder):

@@ -72,10 +72,19 @@ struct reader {
     size_t left;
 };
 
+// Makes nothing longer. Lines stay lines.
 static void take_text(char *text, size_t size) {
+    char clean[sizeof(((struct node *)NULL)->more)];
+    size_t used = 0;
     text[size - 1] = '\0';
-    for (; *text; ++text)
-        if ((unsigned char)*text < ' ' && *text != '\n') *text = '?';
+    for (char *line = text, *end; line; line = end ? end + 1 : NULL) {
+        end = strchr(line, '\n');
+        if (end) *end = '\0';
+        sanitise(line, clean + used, sizeof(clean) - used);
+        used += strlen(clean + used);
+        if (end) clean[used++] = '\n';
+    }
+    memcpy(text, clean, used + 1);
 }
 
 // Reads nodes that anybody may have written; NULL on damage, and when memory gives out.
