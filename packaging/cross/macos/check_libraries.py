@@ -14,7 +14,9 @@ import sys
 
 REFUSALS = {"arm64": "built for AArch64", "x86_64": "for x86-64 in the format macOS", "ios": "built for AArch64"}
 TOOLS = ("tools/ggml-devices", "tools/ggml-bench", "tests/conformance/ggml-conformance")  # not on iOS
-NEEDS = {"/usr/lib/libSystem.B.dylib", "@rpath/libggml.1.dylib", "/opt/homebrew/opt/jansson/lib/libjansson.4.dylib"}
+SYSTEM = "/usr/lib/libSystem.B.dylib"
+HWLOC = "/opt/homebrew/opt/hwloc/lib/libhwloc.15.dylib"
+NEEDS = {SYSTEM, "@rpath/libggml.1.dylib", HWLOC, "/opt/homebrew/opt/jansson/lib/libjansson.4.dylib"}
 # Number or name of the platform in a library, and the oldest version of the system.
 SYSTEMS = {"arm64": (r"1|macos", "13.0"), "x86_64": (r"1|macos", "13.0"), "ios": (r"2|ios", "16.0")}
 
@@ -55,12 +57,14 @@ def check(machine, build, tool):
     own, needed = loads(core)
     yield own == ["@rpath/libggml.1.dylib"], "the core's install name", own
     yield is_for(machine, core), f"the core is for version {SYSTEMS[machine][1]} of the system", SYSTEMS[machine]
-    yield needed == ["/usr/lib/libSystem.B.dylib"], "the core needs the system's library only", needed
-    for plugin in ("cpu", "metal", "null"):
+    expected = [SYSTEM] if machine == "ios" else sorted([SYSTEM, HWLOC])
+    also = "" if machine == "ios" else " and hwloc"
+    yield sorted(needed) == expected, f"the core needs the system's library{also} only", needed
+    for plugin in ("cpu", "metal", "null") + (() if machine == "ios" else ("vulkan",)):
         path = os.path.join(build, f"plugins/{plugin}/ggml-{plugin}.dylib")
         names = exports(path)
         yield ("_ggml_backend_init" in names and len(names) <= 2, f"{plugin} exports its entry", sorted(names)[:8])
-        yield loads(path)[1] == ["/usr/lib/libSystem.B.dylib"], f"{plugin} needs the system's library only", loads(path)
+        yield loads(path)[1] == [SYSTEM], f"{plugin} needs the system's library only", loads(path)
         yield is_for(machine, path), f"{plugin} is for version {SYSTEMS[machine][1]} of the system", SYSTEMS[machine]
         record = refusals(tool, os.path.dirname(path)).get(f"ggml-{plugin}.dylib", {})
         yield (record.get("status") == "WRONG_MACHINE" and REFUSALS[machine] in record.get("message", ""),
@@ -69,7 +73,7 @@ def check(machine, build, tool):
         path = os.path.join(build, tool_path)
         name = os.path.basename(path)
         yield is_for(machine, path), f"{name} is for version {SYSTEMS[machine][1]} of the system", SYSTEMS[machine]
-        yield set(loads(path)[1]) <= NEEDS, f"{name} needs the system's library, the core and Jansson only", loads(path)
+        yield set(loads(path)[1]) <= NEEDS, f"{name} needs the system's library, the core, hwloc and Jansson only", loads(path)
 
 
 def main():

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes what clang and lld need to build for macOS or iOS: headers from headers.txt, the system's library and Jansson's from
-symbols.txt, a compiler's command and a file for Meson's --cross-file. Jansson's header is Debian's.
+"""Makes what clang and lld need to build for macOS or iOS: headers from headers.txt, the system's library and, for macOS, hwloc's
+and Jansson's from symbols.txt, a compiler's command and a file for Meson's --cross-file. The headers of hwloc, Jansson, Vulkan and
+volk are Debian's: they are the same on every system but for what hwloc knows of Linux, which is not asked for.
 
 usage: make_sdk.py arm64|x86_64|ios CLANG LLD FOLDER
 """
@@ -63,12 +64,36 @@ exports:
 """)
 
 
-def jansson(folder, target, names):
-    for header in ("jansson.h", "jansson_config.h"):
-        shutil.copy2(os.path.join("/usr/include", header), os.path.join(folder, "usr/include"))
-    library(os.path.join(folder, "usr/lib/libjansson.tbd"), target, "/opt/homebrew/opt/jansson/lib/libjansson.4.dylib", names)
-    put(os.path.join(folder, "usr/lib/pkgconfig/jansson.pc"),
-        f"Name: jansson\nDescription: JSON\nVersion: 2.14\nLibs: -L{folder}/usr/lib -ljansson\n")
+# Homebrew's packages that are linked: headers, where the library is, its version and the prefix of its symbols.
+LIBRARIES = {
+    "jansson": (["jansson.h", "jansson_config.h"], "/opt/homebrew/opt/jansson/lib/libjansson.4.dylib", "2.14", "_json_"),
+    "hwloc": (["hwloc.h", "hwloc", "x86_64-linux-gnu/hwloc"], "/opt/homebrew/opt/hwloc/lib/libhwloc.15.dylib", "2.9.0", "_hwloc_"),
+}
+
+
+def copy_headers(folder, headers):
+    """Those below a folder of an architecture lie beside the others here."""
+    for header in headers:
+        source = os.path.join("/usr/include", header)
+        to = os.path.join(folder, "usr/include", header.split("/")[-1])
+        if os.path.isdir(source):
+            shutil.copytree(source, to, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, to)
+
+
+def package(folder, name, version, libs):
+    put(os.path.join(folder, f"usr/lib/pkgconfig/{name}.pc"),
+        f"includedir={folder}/usr/include\nName: {name}\nDescription: {name}\nVersion: {version}\nLibs:{libs}\n")
+
+
+def homebrew(folder, target, names):
+    for name, (headers, path, version, prefix) in LIBRARIES.items():
+        copy_headers(folder, headers)
+        library(os.path.join(folder, f"usr/lib/lib{name}.tbd"), target, path, [n for n in names if n.startswith(prefix)])
+        package(folder, name, version, f" -L{folder}/usr/lib -l{name}")
+    copy_headers(folder, ["vulkan", "vk_video", "volk.h", "volk.c"])
+    package(folder, "vulkan", "1.3.239", "")
 
 
 def main():
@@ -78,8 +103,9 @@ def main():
     headers(os.path.join(folder, "usr/include"))
     names = symbols(machine)
     library(os.path.join(folder, "usr/lib/libSystem.tbd"), system, "/usr/lib/libSystem.B.dylib",
-            [n for n in names if not n.startswith("_json_")])
-    jansson(folder, system, [n for n in names if n.startswith("_json_")])
+            [n for n in names if not n.startswith(tuple(prefix for *_, prefix in LIBRARIES.values()))])
+    if machine != "ios":
+        homebrew(folder, system, names)
     # Meson tells lld for Mach-O from others by what it writes when it is asked for its version.
     put(os.path.join(folder, "cc"), f"""#!/bin/sh
 case " $* " in *" -Wl,-v "*) echo ld64.lld >&2 ;; esac
