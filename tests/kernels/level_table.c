@@ -68,7 +68,7 @@ static bool multiply_rounded(const struct kernel_product *p) {
     struct gemm_column columns[KERNEL_MAX_COLUMNS];
     if (!is_rounded(p->type) || p->n_columns > ROUNDED_COLUMNS) return false;
     const struct gemm_rows rows = open_product(p, columns);
-    CPU_FN(cpu_round_columns)(columns, p->n_columns, p->k, p->work);
+    CPU_FN(cpu_round_columns)(p->type, columns, p->n_columns, p->k, p->work);
     CPU_FN(cpu_mul_rounded)(&rows, 0, p->n_rows, columns, p->n_columns, p->work);
     return true;
 }
@@ -79,21 +79,19 @@ static bool multiply_repacked(const struct kernel_product *p) {
     if (p->n_columns > ROUNDED_COLUMNS || p->n_rows % REPACKED_ROWS) return false;
     struct gemm_rows rows = open_product(p, columns);
     rows.repacked = true;
-    CPU_FN(cpu_round_columns)(columns, p->n_columns, p->k, p->work);
+    CPU_FN(cpu_round_columns)(p->type, columns, p->n_columns, p->k, p->work);
     CPU_FN(cpu_mul_repacked)(&rows, 0, p->n_rows, columns, p->n_columns, p->work);
     return true;
 }
 
 static void round_floats(const float *x, int8_t *numbers, float *scales, int64_t n) {
-    enum { PART = 512 };
-    char work[2 * PART + 16 * PART / ROUNDED_GROUP + ROUNDED_LINE * 8]
-        __attribute__((aligned(ROUNDED_LINE)));
-    for (int64_t i = 0; i < n; i += PART) {
-        const int64_t k = MIN(n - i, PART);
-        CPU_FN(cpu_round_columns)(&(struct gemm_column){.x = x + i}, 1, k, work);
-        const struct rounded out = rounded_at(work, k, 0);
-        memcpy(numbers + i, out.numbers, (size_t)k);
-        memcpy(scales + i / ROUNDED_GROUP, out.scales, (size_t)k / ROUNDED_GROUP * sizeof(float));
+    struct rounded part;
+    for (int64_t i = 0; i < n; i += ROUNDED_DEPTH) {
+        const int64_t k = MIN(n - i, ROUNDED_DEPTH);
+        CPU_FN(cpu_round_columns)
+        (GGML_TYPE_Q8_0, &(struct gemm_column){.x = x + i}, 1, k, &part);
+        memcpy(numbers + i, part.numbers, (size_t)k);
+        memcpy(scales + i / ROUNDED_GROUP, part.scales, (size_t)k / ROUNDED_GROUP * sizeof(float));
     }
 }
 

@@ -61,6 +61,23 @@ CPU_INLINE vb vb_bits(vb v, const int from, const int to, const int mask) {
     return (vb)(from > to ? pairs >> (from - to) : pairs << (to - from)) & (uint8_t)mask;
 }
 
+// The sum of 16 bytes with sign.
+CPU_INLINE int32_t sum_of_16(const int8_t *x) {
+#if defined(__SSE4_1__)
+    const __m128i raised =
+        _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)x), _mm_set1_epi8(-128));
+    const __m128i sums = _mm_sad_epu8(raised, _mm_setzero_si128());
+    return _mm_cvtsi128_si32(sums) + _mm_extract_epi32(sums, 2) - 16 * 128;
+#elif defined(CPU_NEON)
+    return vaddlvq_s8(vld1q_s8(x));
+#else
+    int32_t sum = 0;
+    for (int i = 0; i < 16; ++i)
+        sum += x[i];
+    return sum;
+#endif
+}
+
 #define BYTES_8(x) x, x, x, x, x, x, x, x
 #define BITS_8 1, 2, 4, 8, 16, 32, 64, 128
 

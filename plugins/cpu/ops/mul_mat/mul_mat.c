@@ -114,7 +114,8 @@ static void compute_rounded(const struct product *p, const struct cpu_task *task
         const int64_t n = MIN(range.end - part, parts - part % parts);
         const int64_t row = part % parts * ROWS;
         const struct gemm_rows rows = open_matrix(p, part / parts, 0, p->n_columns, columns);
-        if (part / parts != rounded) CPU_FN(cpu_round_columns)(columns, p->n_columns, rows.k, work);
+        if (part / parts != rounded)
+            CPU_FN(cpu_round_columns)(rows.type, columns, p->n_columns, rows.k, work);
         rounded = part / parts;
         (p->repacked ? CPU_FN(cpu_mul_repacked) : CPU_FN(cpu_mul_rounded))(
             &rows, row, MIN(a->ne[1] - row, n * ROWS), columns, p->n_columns, work);

@@ -100,7 +100,7 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
     for (int64_t c = 0; c < n; ++c)
         columns[c] = column_at(x, first + c);
     if (x->rounds_few && n <= ROUNDED_COLUMNS) {
-        CPU_FN(cpu_round_columns)(columns, n, rows.k, work);
+        CPU_FN(cpu_round_columns)(rows.type, columns, n, rows.k, work);
         (x->repacked ? CPU_FN(cpu_mul_repacked) : CPU_FN(cpu_mul_rounded))(&rows, row, end - row,
                                                                            columns, n, work);
         return;

@@ -14,7 +14,7 @@ enum { LINE = 64, AHEAD = 4096 }; // bytes: of the cache, and to what is asked f
 struct tile {
     const char *rows;
     int64_t k;
-    struct rounded x[ROUNDED_COLUMNS];
+    const struct rounded *x; // the first part of all columns
     __m256 sums[ROUNDED_COLUMNS];
 };
 
@@ -53,22 +53,22 @@ CPU_INLINE void add_group(const struct block_format f, const char *words, const 
 
 // Adds what minima, or the bias of numbers, contribute: each times the sum of a column's group.
 CPU_INLINE void add_minima(const struct block_format f, const vb *minima, const struct rounded *x,
-                           int64_t first, const int columns, __m256 *offsets) {
+                           const int columns, __m256 *offsets) {
     const int groups = f.size / f.group;
     CPU_UNROLLED
     for (int g = 0; g < groups; ++g) {
         const __m256 minimum = lanes_float(lanes_signed(f.type), minima[g / 4], g % 4);
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
-            const __m256 sum = _mm256_set1_ps(x[c].sums[first / f.group + g]);
+            const __m256 sum = _mm256_set1_ps(x[c].sums[g]);
             offsets[c] = _mm256_fmadd_ps(minimum, sum, offsets[c]);
         }
     }
 }
 
-// One block of each row times the same elements of each column.
+// One block of each row times a part of each column.
 CPU_INLINE void add_block(const struct block_format f, struct tile *t, const char *block,
-                          int64_t first, const int columns) {
+                          const struct rounded *part, const int columns) {
     const char *words = block + repacked_words_at(repacked_format(f.type));
     __m256 parts[ROUNDED_COLUMNS], offsets[ROUNDED_COLUMNS], scale, offset;
     vb scales[SCALE_WORDS], minima[SCALE_WORDS];
@@ -82,16 +82,16 @@ CPU_INLINE void add_block(const struct block_format f, struct tile *t, const cha
         const int8_t *x[ROUNDED_COLUMNS];
         __m256i dots[ROUNDED_COLUMNS];
         for (int c = 0; c < columns; ++c)
-            x[c] = t->x[c].numbers + first + g * ROUNDED_GROUP;
+            x[c] = part[c].numbers + g * ROUNDED_GROUP;
         add_group(f, words, scales, g, x, columns, dots);
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
-            const __m256 of_column = _mm256_set1_ps(t->x[c].scales[first / ROUNDED_GROUP + g]);
+            const __m256 of_column = _mm256_set1_ps(part[c].scales[g]);
             const __m256 dot = _mm256_cvtepi32_ps(dots[c]);
             parts[c] = _mm256_fmadd_ps(dot, of_column, parts[c]);
         }
     }
-    add_minima(f, minima, t->x, first, columns, offsets);
+    add_minima(f, minima, part, columns, offsets);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         t->sums[c] = _mm256_fmadd_ps(parts[c], scale, t->sums[c]);
@@ -103,13 +103,14 @@ CPU_INLINE void add_block(const struct block_format f, struct tile *t, const cha
 CPU_INLINE void dot_tile(const struct block_format f, struct tile *t, const int columns) {
     const int size = REPACKED_ROWS * f.bytes;
     const char *block = t->rows;
+    const struct rounded *x = t->x;
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c)
         t->sums[c] = _mm256_setzero_ps();
-    for (int64_t first = 0; first < t->k; first += f.size, block += size) {
+    for (int64_t first = 0; first < t->k; first += f.size, block += size, x += columns) {
         for (int i = 0; i < size; i += LINE)
             __builtin_prefetch(block + AHEAD + i);
-        add_block(f, t, block, first, columns);
+        add_block(f, t, block, x, columns);
     }
 }
 
@@ -120,6 +121,8 @@ typedef void (*dot_fn)(struct tile *t, int64_t columns);
         const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
         if (columns == 1)                                                                          \
             dot_tile(f, t, 1);                                                                     \
+        else if (columns == 2)                                                                     \
+            dot_tile(f, t, 2);                                                                     \
         else                                                                                       \
             dot_tile(f, t, ROUNDED_COLUMNS);                                                       \
     }
@@ -134,9 +137,7 @@ static const dot_fn dot_of[GGML_TYPE_COUNT] = {
 void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                               const struct gemm_column *columns, int64_t n_columns, void *memory) {
     const dot_fn dot = dot_of[rows->type];
-    struct tile t = {.k = rows->k};
-    for (int c = 0; c < ROUNDED_COLUMNS; ++c)
-        t.x[c] = rounded_at(memory, rows->k, MIN(c, n_columns - 1));
+    struct tile t = {.k = rows->k, .x = memory};
     for (int64_t r = row; r < row + n_rows; r += REPACKED_ROWS) {
         t.rows = rows->data + (size_t)r * rows->stride;
         dot(&t, n_columns);

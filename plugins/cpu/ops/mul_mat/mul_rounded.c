@@ -11,37 +11,42 @@
 
 // --- columns -------------------------------------------------------------------------------------
 
-// Rounds a column, with scaled sums of 16 and of 32 elements, which offsets of types are
+// Rounds k elements, whole groups, with scaled sums of 16 and of 32, which offsets of types are
 // multiplied by.
-static void round_column(const float *x, int64_t k, const struct rounded *out) {
+static void round_part(enum ggml_type type, const float *x, int64_t k, struct rounded *out) {
     for (int64_t g = 0; g < k / ROUNDED_GROUP; ++g) {
         int8_t *numbers = out->numbers + g * ROUNDED_GROUP;
         const float scale = round_group(x + g * ROUNDED_GROUP, numbers);
-        int32_t sums[2] = {0};
-        for (int j = 0; j < 16; ++j) {
-            sums[0] += numbers[j];
-            sums[1] += numbers[j + 16];
-        }
+        const int32_t sums[2] = {sum_of_16(numbers), sum_of_16(numbers + 16)};
         out->scales[g] = scale;
         out->sums[2 * g] = scale * (float)sums[0];
         out->sums[2 * g + 1] = scale * (float)sums[1];
         out->sums32[g] = scale * (float)(sums[0] + sums[1]);
+#if defined(__AVX512BW__)
+        quarters_start(type, numbers, out->starts[g]);
+#endif
     }
+    (void)type;
 }
 
-// `memory` has room for n_columns columns, one after the other.
-void CPU_FN(cpu_round_columns)(const struct gemm_column *columns, int64_t n_columns, int64_t k,
-                               void *memory) {
-    for (int64_t c = 0; c < n_columns; ++c) {
-        const struct rounded out = rounded_at(memory, k, c);
-        round_column(columns[c].x, k, &out);
+// `memory` has room for rounded_columns(n_columns).
+void CPU_FN(cpu_round_columns)(enum ggml_type type, const struct gemm_column *columns,
+                               int64_t n_columns, int64_t k, void *memory) {
+    const int stored = rounded_columns(n_columns);
+    struct rounded *out = memory;
+    for (int64_t first = 0; first < k; first += ROUNDED_DEPTH, out += stored) {
+        for (int c = 0; c < n_columns; ++c)
+            round_part(type, columns[c].x + first, MIN(k - first, ROUNDED_DEPTH), &out[c]);
+        for (int64_t c = n_columns; c < stored; ++c)
+            out[c] = out[n_columns - 1];
     }
 }
 
 // --- rows ----------------------------------------------------------------------------------------
 
 enum {
-    ROWS = 4, // that are computed together
+    ROWS = 4, // of a tile
+    SETS = 2, // tiles that are computed together, at most
     COLUMNS = ROUNDED_COLUMNS,
     LINE = 64, // bytes of the cache
     SIDE_BY_SIDE_AHEAD = 16384,
@@ -49,11 +54,12 @@ enum {
 
 // Rows and columns beyond the last repeat it.
 struct tile {
-    const char *a[ROWS];
-    struct rounded x[COLUMNS];
+    const char *a[SETS * ROWS];
+    const struct rounded *x; // the first part of all columns
     int64_t k;
     size_t ahead; // from a row to what is asked for, in bytes
-    float y[COLUMNS][ROWS];
+    size_t apart; // from a row to the one beyond the next, of the next tiles
+    float y[SETS][COLUMNS][ROWS];
 };
 
 struct sums {
@@ -109,10 +115,10 @@ CPU_INLINE void scale_columns(const struct block_format f, struct opened *o, con
     }
 }
 
-// Sums of the groups from element `first` on.
+// Sums of the groups from element `at` on.
 CPU_INLINE const float *group_sums(const struct block_format f, const struct rounded *x,
-                                   int64_t first) {
-    return f.group == 16 ? x->sums + first / 16 : x->sums32 + first / 32;
+                                   const int at) {
+    return f.group == 16 ? x->sums + at / 16 : x->sums32 + at / 32;
 }
 
 // Adds what the offsets of a block (minimum, or zero point) contribute: offset times sum of the
@@ -129,50 +135,53 @@ CPU_INLINE void add_offsets(const struct block_format f, float *sums, struct ope
     }
 }
 
-// Adds one block of each row times the same elements of each column.
+// Adds one block of each row times elements `at` and up of each column's part.
 CPU_INLINE void add_block(const struct block_format f, struct sums *sums, const char *const *blocks,
-                          const struct rounded *x, int64_t first, const int columns) {
+                          const struct rounded *x, const int at, const int columns) {
     struct opened o[ROWS];
     const int8_t *q[ROWS];
     open_blocks(f, blocks, ROWS, o, q);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         float scaled[ROWS][MAX_GROUPS];
-        scale_columns(f, o, x[c].scales + first / ROUNDED_GROUP, scaled);
+        scale_columns(f, o, x[c].scales + at / ROUNDED_GROUP, scaled);
         for (int from = 0; from < f.size; from += ROUNDED_GROUP)
             add_group(f, sums->products[c], q, (const float(*)[MAX_GROUPS])scaled, from,
-                      x[c].numbers + first + from);
-        if (f.offset_at >= 0) add_offsets(f, sums->offsets[c], o, group_sums(f, &x[c], first));
+                      x[c].numbers + at + from);
+        if (f.offset_at >= 0) add_offsets(f, sums->offsets[c], o, group_sums(f, &x[c], at));
     }
 }
 
-// Each block asks for that of a tile to come, as in mul_vec.c.
-CPU_INLINE void prefetch_next(const struct block_format f, const struct tile *t,
-                              const char *const *blocks) {
+// Each block asks for one to come, as in mul_vec.c.
+CPU_INLINE void prefetch_next(const struct block_format f, const char *const *blocks,
+                              const int n_blocks, const size_t ahead) {
     CPU_UNROLLED
-    for (int r = 0; r < ROWS; ++r) {
+    for (int r = 0; r < n_blocks; ++r) {
         CPU_UNROLLED
         for (int i = 0; i < f.bytes; i += LINE)
-            __builtin_prefetch(blocks[r] + t->ahead + i);
+            __builtin_prefetch(blocks[r] + ahead + i);
     }
 }
 
 // Products of a tile of rows and columns, block by block.
 CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const int columns) {
     struct sums sums = {0};
+    const struct rounded *x = t->x;
     for (int64_t i = 0; i < t->k / f.size; ++i) {
+        const int at = (int)(i * f.size % ROUNDED_DEPTH);
         const char *blocks[ROWS];
         CPU_UNROLLED
         for (int r = 0; r < ROWS; ++r)
             blocks[r] = t->a[r] + i * f.bytes;
-        prefetch_next(f, t, blocks);
-        add_block(f, &sums, blocks, t->x, i * f.size, columns);
+        prefetch_next(f, blocks, ROWS, t->ahead);
+        add_block(f, &sums, blocks, x, at, columns);
+        if (at + f.size == ROUNDED_DEPTH) x += columns;
     }
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
         for (int r = 0; r < ROWS; ++r)
-            t->y[c][r] = vdf_sum(sums.products[c][r]) + sums.offsets[c][r];
+            t->y[0][c][r] = vdf_sum(sums.products[c][r]) + sums.offsets[c][r];
     }
 }
 
@@ -215,47 +224,70 @@ CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
 #endif
 
 #if defined(__AVX2__)
-// Products of a tile by that way. Short blocks are prefetched every other time, as two of them
-// share a cache line.
-CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns) {
-    struct lane_sums sums[COLUMNS] = {0};
-    for (int64_t i = 0; i < t->k / f.size; ++i) {
-        const char *blocks[ROWS];
+// Products of tiles by that way. Short blocks are prefetched every other time, as two of them share
+// a cache line. Rows of two tiles follow each other: what is asked for beyond a row's end is of
+// the one after the other tile's.
+CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns,
+                              const int sets) {
+    struct lane_sums sums[SETS][COLUMNS] = {0};
+    const struct rounded *x = t->x;
+    const int64_t n = t->k / f.size;
+    const int64_t last = sets == 1 ? n : n - (int64_t)(t->ahead / (size_t)f.bytes);
+    for (int64_t i = 0; i < n; ++i) {
+        const int at = (int)(i * f.size % ROUNDED_DEPTH);
+        const char *blocks[SETS * ROWS];
         CPU_UNROLLED
-        for (int r = 0; r < ROWS; ++r)
+        for (int r = 0; r < sets * ROWS; ++r)
             blocks[r] = t->a[r] + i * f.bytes;
-        if (2 * f.bytes > LINE || i % 2 == 0) prefetch_next(f, t, blocks);
-        add_lanes(f, sums, blocks, t->x, i * f.size, columns);
+        if (2 * f.bytes > LINE || i % 2 == 0)
+            prefetch_next(f, blocks, sets * ROWS, i < last ? t->ahead : t->ahead + t->apart);
+        add_lanes(f, sets, sums, blocks, x, at, columns);
+        if (at + f.size == ROUNDED_DEPTH) x += columns;
     }
     CPU_UNROLLED
-    for (int c = 0; c < columns; ++c)
-        close_lanes(f, &sums[c], t->y[c]);
+    for (int s = 0; s < sets; ++s) {
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c)
+            close_lanes(f, &sums[s][c], t->y[s][c]);
+    }
 }
 #else
-CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns) {
-    (void)f, (void)t, (void)columns;
+CPU_INLINE int sets_at_once(const struct block_format f, const int columns) {
+    (void)f, (void)columns;
+    return 1;
+}
+
+CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns,
+                              const int sets) {
+    (void)f, (void)t, (void)columns, (void)sets;
 }
 #endif
 
-// The format is a compile-time constant, so that only one branch is left in each function.
-CPU_INLINE void dot_tile(const struct block_format f, struct tile *t, const int columns) {
-    if (lies_in_quarters(f.type))
-        dot_quartered(f, t, columns);
-    else
+// The format is a compile-time constant, so that only one branch is left in each function. Returns
+// how many tiles were computed, at most n_tiles.
+CPU_INLINE int dot_tiles(const struct block_format f, struct tile *t, const int columns,
+                         int64_t n_tiles) {
+    if (!lies_in_quarters(f.type)) {
         dot_blocks(f, t, columns);
+        return 1;
+    }
+    const int sets = sets_at_once(f, columns);
+    if (sets > 1 && n_tiles >= sets) {
+        dot_quartered(f, t, columns, sets);
+        return sets;
+    }
+    dot_quartered(f, t, columns, 1);
+    return 1;
 }
 
-typedef void (*dot_fn)(struct tile *t, int64_t columns);
+typedef int (*dot_fn)(struct tile *t, int64_t columns, int64_t n_tiles);
 
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
-    static void dot_##name(struct tile *t, int64_t columns) {                                      \
+    static int dot_##name(struct tile *t, int64_t columns, int64_t n_tiles) {                      \
         const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
-        if (columns == 1)                                                                          \
-            dot_tile(f, t, 1);                                                                     \
-        else if (columns == 2)                                                                     \
-            dot_tile(f, t, 2);                                                                     \
-        else                                                                                       \
-            dot_tile(f, t, COLUMNS);                                                               \
+        if (columns == 1) return dot_tiles(f, t, 1, n_tiles);                                      \
+        if (columns == 2) return dot_tiles(f, t, 2, n_tiles);                                      \
+        return dot_tiles(f, t, COLUMNS, n_tiles);                                                  \
     }
 #include "ops/mul_mat/rounded_list.inl"
 
@@ -272,23 +304,23 @@ static size_t distance_ahead(size_t stride) {
     return (1 + (GEMM_APART ? GEMM_AHEAD : SIDE_BY_SIDE_AHEAD) / tile) * tile;
 }
 
-// Multiplies ROWS rows at a time; the last ones are repeated at the edge and not stored.
+// Multiplies ROWS rows, or twice as many, at a time; the last ones are repeated at the edge and not
+// stored.
 void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                              const struct gemm_column *columns, int64_t n_columns, void *memory) {
-    struct tile t = {.k = rows->k, .ahead = distance_ahead(rows->stride)};
-    for (int c = 0; c < COLUMNS; ++c)
-        t.x[c] = rounded_at(memory, rows->k, MIN(c, n_columns - 1));
-    for (int64_t tile = 0; tile < gemm_tiles(n_rows); ++tile) {
-        for (int r = 0; r < ROWS; ++r) {
-            const int64_t at = row + MIN(gemm_tile_row(n_rows, tile, r), n_rows - 1);
-            t.a[r] = rows->data + (size_t)at * rows->stride;
+    struct tile t = {.x = memory, .k = rows->k, .ahead = distance_ahead(rows->stride)};
+    t.apart = (GEMM_APART ? 1 : ROWS) * rows->stride;
+    const int64_t n_tiles = gemm_tiles(n_rows);
+    for (int64_t tile = 0, done; tile < n_tiles; tile += done) {
+        for (int r = 0; r < SETS * ROWS; ++r) {
+            const int64_t at = gemm_tile_row(n_rows, tile + r / ROWS, r % ROWS);
+            t.a[r] = rows->data + (size_t)(row + MIN(at, n_rows - 1)) * rows->stride;
         }
-        dot_of[rows->type](&t, n_columns);
-        for (int c = 0; c < n_columns; ++c) {
-            for (int r = 0; r < ROWS; ++r) {
-                const int64_t at = gemm_tile_row(n_rows, tile, r);
-                if (at < n_rows) columns[c].y[row + at] = t.y[c][r];
-            }
+        done = dot_of[rows->type](&t, n_columns, n_tiles - tile);
+        for (int r = 0; r < done * ROWS; ++r) {
+            const int64_t at = gemm_tile_row(n_rows, tile + r / ROWS, r % ROWS);
+            for (int c = 0; c < n_columns && at < n_rows; ++c)
+                columns[c].y[row + at] = t.y[r / ROWS][c][r % ROWS];
         }
     }
 }

@@ -19,10 +19,11 @@ static inline bool rounding_pays(enum ggml_type type) {
     return LANES > 1;
 }
 
-// Rounds each column to the nearest multiples of its groups' scales; memory holds rounded_size(k)
-// per column. A group with an infinity keeps only the infinities, one with NaN is NaN.
-void CPU_FN(cpu_round_columns)(const struct gemm_column *columns, int64_t n_columns, int64_t k,
-                               void *memory);
+// Rounds each column, for rows of the type, to the nearest multiples of its groups' scales; memory
+// holds rounded_size(k, n_columns). A group with an infinity keeps only the infinities, one with
+// NaN is NaN.
+void CPU_FN(cpu_round_columns)(enum ggml_type type, const struct gemm_column *columns,
+                               int64_t n_columns, int64_t k, void *memory);
 
 // As cpu_mul_vec() with columns that were rounded, for every type of blocks; n_columns <=
 // ROUNDED_COLUMNS.

@@ -10,42 +10,29 @@ enum {
     ROUNDED_GROUP = 32,  // elements that share a scale
     GROUP_WORDS = 8,     // words of four bytes that they fill
     ROUNDED_COLUMNS = 4, // most that are multiplied so
-    ROUNDED_LINE = 64,   // bytes; where the arrays begin
+    ROUNDED_DEPTH = 256, // elements of a part of a column: whole blocks of src0
 };
 
-// Element i is scales[i / ROUNDED_GROUP] * numbers[i].
+// A part of a column: element i is scales[i / ROUNDED_GROUP] * numbers[i].
 struct rounded {
-    int8_t *numbers; // -127 to 127
-    float *scales;   // largest magnitude of the group / 127
-    float *sums;     // of 16 elements, after rounding
-    float *sums32;   // of 32
+    int8_t numbers[ROUNDED_DEPTH];                 // -127 to 127
+    float scales[ROUNDED_DEPTH / ROUNDED_GROUP];   // largest magnitude of the group / 127
+    float sums32[ROUNDED_DEPTH / ROUNDED_GROUP];   // of 32 elements, after rounding
+    float sums[2 * ROUNDED_DEPTH / ROUNDED_GROUP]; // of 16
+    // Of vectors with 512 bits: what sums of products of biased numbers begin with, by group.
+    int32_t starts[ROUNDED_DEPTH / ROUNDED_GROUP][4];
 };
 
-// To a cache line.
-static inline size_t rounded_pad(size_t size) {
-    return (size + ROUNDED_LINE - 1) / ROUNDED_LINE * ROUNDED_LINE;
+// Columns that so many are stored as: the last one again beyond them. Parts of the same elements of
+// all columns lie side by side, so that one address tells a kernel where all of them are.
+static inline int rounded_columns(int64_t n_columns) {
+    return n_columns <= 2 ? (int)n_columns : ROUNDED_COLUMNS;
 }
 
-// A scale per group.
-static inline size_t rounded_scales_size(int64_t k) {
-    return rounded_pad((size_t)k / ROUNDED_GROUP * sizeof(float));
-}
-
-// Bytes of a column of k elements, whole groups.
-static inline size_t rounded_size(int64_t k) {
-    return rounded_pad((size_t)k) + 4 * rounded_scales_size(k);
-}
-
-// Addresses of a rounded column's parts: the 8-bit numbers, one scale per group, and sums of
-// numbers for formats with an offset, by 16 and by 32 elements.
-static inline struct rounded rounded_at(void *memory, int64_t k, int64_t column) {
-    char *start = (char *)memory + (size_t)column * rounded_size(k);
-    char *scales = start + rounded_pad((size_t)k);
-    const size_t step = rounded_scales_size(k);
-    return (struct rounded){.numbers = (int8_t *)start,
-                            .scales = (float *)(void *)scales,
-                            .sums = (float *)(void *)(scales + step),
-                            .sums32 = (float *)(void *)(scales + 3 * step)};
+// Bytes of columns of k elements, whole groups.
+static inline size_t rounded_size(int64_t k, int64_t n_columns) {
+    const size_t parts = (size_t)((k + ROUNDED_DEPTH - 1) / ROUNDED_DEPTH);
+    return parts * (size_t)rounded_columns(n_columns) * sizeof(struct rounded);
 }
 
 // Strips of columns, as they are multiplied with panels of rows.

@@ -81,7 +81,7 @@ CPU_INLINE quad line_factors(const struct block_format f, const char *const *blo
 
 // Adds a block of 32 elements of four rows times each column.
 CPU_INLINE void add_lines_32(const struct block_format f, struct lane_sums *sums,
-                             const char *const *blocks, const struct rounded *x, int64_t first,
+                             const char *const *blocks, const struct rounded *x, const int at,
                              const int columns) {
     const quad scales = line_factors(f, blocks, f.scale_at);
     const quad offsets = f.offset_at >= 0 ? line_factors(f, blocks, f.offset_at) : scales;
@@ -92,13 +92,12 @@ CPU_INLINE void add_lines_32(const struct block_format f, struct lane_sums *sums
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         float factors[LINES];
-        quad_store(factors, scales * x[c].scales[first / ROUNDED_GROUP]);
+        quad_store(factors, scales * x[c].scales[at / ROUNDED_GROUP]);
         CPU_IN_MEMORY(factors);
-        if (line_sign(f) != 0)
-            sums[c].short_offsets += offsets * x[c].sums32[first / ROUNDED_GROUP];
+        if (line_sign(f) != 0) sums[c].short_offsets += offsets * x[c].sums32[at / ROUNDED_GROUP];
         CPU_UNROLLED
         for (int r = 0; r < LINES; ++r)
-            sums[c].products[r] += dot_line(f.type, w[r], x[c].numbers + first) * factors[r];
+            sums[c].products[r] += dot_line(f.type, w[r], x[c].numbers + at) * factors[r];
     }
 }
 
@@ -149,7 +148,7 @@ CPU_INLINE void open_line_scales(const enum ggml_type type, const char *block, s
 // Adds a block of 256 elements of four rows times each column, whose groups of 32 have scales as
 // floats. Groups of the rows take turns: those of one row wait for each other's sum.
 CPU_INLINE void add_lines_of_32(const struct block_format f, struct lane_sums *sums,
-                                const char *const *blocks, const struct rounded *x, int64_t first,
+                                const char *const *blocks, const struct rounded *x, const int at,
                                 const int columns) {
     struct opened o[LINES];
     float scales[LINES][ROUNDED_COLUMNS][LINE_GROUPS];
@@ -160,12 +159,12 @@ CPU_INLINE void add_lines_of_32(const struct block_format f, struct lane_sums *s
         const float *offset = f.offset_at >= 0 ? offsets(f, &o[r]) : o[r].scales;
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
-            const __m256 of_column = _mm256_loadu_ps(x[c].scales + first / ROUNDED_GROUP);
+            const __m256 of_column = _mm256_loadu_ps(x[c].scales + at / ROUNDED_GROUP);
             _mm256_storeu_ps(scales[r][c], _mm256_loadu_ps(o[r].scales) * of_column);
             CPU_IN_MEMORY(scales[r][c]);
             if (line_sign(f) != 0)
                 sums[c].offsets[r] +=
-                    _mm256_loadu_ps(offset) * _mm256_loadu_ps(x[c].sums32 + first / ROUNDED_GROUP);
+                    _mm256_loadu_ps(offset) * _mm256_loadu_ps(x[c].sums32 + at / ROUNDED_GROUP);
         }
     }
     CPU_UNROLLED
@@ -175,7 +174,7 @@ CPU_INLINE void add_lines_of_32(const struct block_format f, struct lane_sums *s
             const vb w = line_numbers_256(f.type, blocks[r], g);
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c)
-                sums[c].products[r] += dot_line(f.type, w, x[c].numbers + first + 32 * g) *
+                sums[c].products[r] += dot_line(f.type, w, x[c].numbers + at + 32 * g) *
                                        _mm256_set1_ps(scales[r][c][g]);
         }
     }
@@ -213,7 +212,7 @@ CPU_INLINE __m256 scale_halves(__m256i pairs, __m256i scales, const int g) {
 
 // Opens the scales of four blocks for the function below, and adds what offsets contribute.
 CPU_INLINE void open_lines_of_16(const struct block_format f, struct lane_sums *sums,
-                                 const char *const *blocks, const struct rounded *x, int64_t first,
+                                 const char *const *blocks, const struct rounded *x, const int at,
                                  const int columns, const float *factors, __m256i *scales) {
     const __m128i even_first = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
     float minima[LINES] = {0};
@@ -228,7 +227,7 @@ CPU_INLINE void open_lines_of_16(const struct block_format f, struct lane_sums *
         const float factor = f.offset_at >= 0 ? minima[r] : factors[r];
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c)
-            sums[c].offsets[r] = _mm256_fmadd_ps(dot_sums(of_sums, x[c].sums + first / 16),
+            sums[c].offsets[r] = _mm256_fmadd_ps(dot_sums(of_sums, x[c].sums + at / 16),
                                                  _mm256_set1_ps(factor), sums[c].offsets[r]);
     }
 }
@@ -236,13 +235,13 @@ CPU_INLINE void open_lines_of_16(const struct block_format f, struct lane_sums *
 // The same for types with groups of 16, whose scales are multiplied with as whole numbers: the
 // row's factor comes last.
 CPU_INLINE void add_lines_of_16(const struct block_format f, struct lane_sums *sums,
-                                const char *const *blocks, const struct rounded *x, int64_t first,
+                                const char *const *blocks, const struct rounded *x, const int at,
                                 const int columns) {
     __m256i scales[LINES];
     __m256 parts[ROUNDED_COLUMNS][LINES];
     float factors[LINES];
     quad_store(factors, line_factors(f, blocks, f.scale_at));
-    open_lines_of_16(f, sums, blocks, x, first, columns, factors, scales);
+    open_lines_of_16(f, sums, blocks, x, at, columns, factors, scales);
     CPU_UNROLLED
     for (int g = 0; g < LINE_GROUPS; ++g) {
         CPU_UNROLLED
@@ -250,10 +249,10 @@ CPU_INLINE void add_lines_of_16(const struct block_format f, struct lane_sums *s
             const __m256i w = (__m256i)line_numbers_256(f.type, blocks[r], g);
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c) {
-                const void *numbers = x[c].numbers + first + 32 * g;
+                const void *numbers = x[c].numbers + at + 32 * g;
                 const __m256i pairs =
                     _mm256_maddubs_epi16(w, _mm256_loadu_si256((const __m256i *)numbers));
-                const __m256 scale = _mm256_set1_ps(x[c].scales[first / ROUNDED_GROUP + g]);
+                const __m256 scale = _mm256_set1_ps(x[c].scales[at / ROUNDED_GROUP + g]);
                 if (g == 0) parts[c][r] = _mm256_setzero_ps();
                 parts[c][r] =
                     _mm256_fmadd_ps(scale_halves(pairs, scales[r], g), scale, parts[c][r]);
@@ -269,16 +268,23 @@ CPU_INLINE void add_lines_of_16(const struct block_format f, struct lane_sums *s
     }
 }
 
-// Chooses the way by the type, which is known when compiling.
-CPU_INLINE void add_lanes(const struct block_format f, struct lane_sums *sums,
-                          const char *const *blocks, const struct rounded *x, int64_t first,
-                          const int columns) {
+// Tiles of four rows that are computed together.
+CPU_INLINE int sets_at_once(const struct block_format f, const int columns) {
+    (void)f, (void)columns;
+    return 1;
+}
+
+// Chooses the way by the type, which is known when compiling. `blocks` are four of each set.
+CPU_INLINE void add_lanes(const struct block_format f, const int sets,
+                          struct lane_sums (*sums)[ROUNDED_COLUMNS], const char *const *blocks,
+                          const struct rounded *x, const int at, const int columns) {
+    (void)sets;
     if (f.size == ROUNDED_GROUP)
-        add_lines_32(f, sums, blocks, x, first, columns);
+        add_lines_32(f, sums[0], blocks, x, at, columns);
     else if (f.group == ROUNDED_GROUP)
-        add_lines_of_32(f, sums, blocks, x, first, columns);
+        add_lines_of_32(f, sums[0], blocks, x, at, columns);
     else
-        add_lines_of_16(f, sums, blocks, x, first, columns);
+        add_lines_of_16(f, sums[0], blocks, x, at, columns);
 }
 
 // Adds up lanes and offsets: the four results of a column.

@@ -36,17 +36,16 @@ CPU_INLINE __m256i load_half(const void *p) {
 
 // Numbers of Q3_K are unsigned here, larger by 4: instead of taking 4 from each, the products begin
 // at -4 times the column, which is exact and done once for all rows.
-CPU_INLINE void open_plane_column(const enum ggml_type type, const struct rounded *x, int64_t first,
+CPU_INLINE void open_plane_column(const enum ggml_type type, const struct rounded *x,
                                   struct plane_column *out) {
     const __m512i bias = _mm512_set1_epi8((char)quarter_bias(type));
     const __m512i of_pair[PLANE_PAIRS] = {
         _mm512_setr_epi32(0, 0, 1, 1, 0, 0, 1, 1, 4, 4, 5, 5, 4, 4, 5, 5),
         _mm512_setr_epi32(2, 2, 3, 3, 2, 2, 3, 3, 6, 6, 7, 7, 6, 6, 7, 7)};
-    const __m512 scales =
-        _mm512_castps256_ps512(_mm256_loadu_ps(x->scales + first / ROUNDED_GROUP));
+    const __m512 scales = _mm512_castps256_ps512(_mm256_loadu_ps(x->scales));
     CPU_UNROLLED
     for (int j = 0; j < PLANES; ++j) {
-        const int8_t *from = x->numbers + first + 32 * j;
+        const int8_t *from = x->numbers + 32 * j;
         const __m512i numbers = _mm512_inserti64x4(_mm512_castsi256_si512(load_half(from)),
                                                    load_half(from + QK_K / 2), 1);
         const __m512i zero = _mm512_setzero_si512();
@@ -117,17 +116,16 @@ CPU_INLINE __m512 pair_sums(const struct plane_row *w, const struct plane_column
     return _mm512_cvtepi32_ps(_mm512_madd_epi16(packed, w->scales[p])) * x->scales[p];
 }
 
-// sums[c].rows[r] += products of the rows' blocks with elements `first` and up of each column.
+// sums[c].rows[r] += products of the rows' blocks with a part of each column.
 CPU_INLINE void add_planes(const struct block_format f, struct lane_sums *sums,
-                           const char *const *blocks, const struct rounded *x, int64_t first,
-                           const int columns) {
+                           const char *const *blocks, const struct rounded *x, const int columns) {
     struct plane_column column[ROUNDED_COLUMNS];
     float scales[QUARTERS], mins[QUARTERS] = {0};
     quarter_floats(blocks, f.scale_at, scales);
     if (f.offset_at >= 0) quarter_floats(blocks, f.offset_at, mins);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c)
-        open_plane_column(f.type, &x[c], first, &column[c]);
+        open_plane_column(f.type, &x[c], &column[c]);
     CPU_UNROLLED
     for (int r = 0; r < QUARTERS; ++r) {
         struct plane_row row;
@@ -140,8 +138,7 @@ CPU_INLINE void add_planes(const struct block_format f, struct lane_sums *sums,
             const __m512 products = pair_sums(&row, &column[c], 0) + pair_sums(&row, &column[c], 1);
             sums[c].rows[r] += products * _mm512_set1_ps(scales[r]);
             if (f.offset_at >= 0)
-                sums[c].rows[r] -=
-                    row.mins * _mm512_loadu_ps(x[c].sums + first / 16) * _mm512_set1_ps(mins[r]);
+                sums[c].rows[r] -= row.mins * _mm512_loadu_ps(x[c].sums) * _mm512_set1_ps(mins[r]);
         }
     }
 }

@@ -12,11 +12,10 @@
 
 enum { QUARTERS = 4 };
 
-// Of one column: four lanes per row, and whole vectors by row, which have what is due to offsets,
-// by group, or all where rows aren't in quarters.
+// Of one column: four lanes per row, and whole vectors by row, which have what is due to offsets of
+// groups, or all where rows aren't in quarters.
 struct lane_sums {
     __m512 products;
-    __m512 biases; // scale * sum of the column, for numbers with a bias, once in quarter_share()
     __m512 rows[QUARTERS];
 };
 
@@ -101,15 +100,19 @@ CPU_INLINE int quarter_bias(const enum ggml_type type) {
     }
 }
 
+// What products of 32 biased numbers begin with: -bias times the column's that a lane adds up.
+CPU_INLINE void quarters_start(const enum ggml_type type, const int8_t *numbers, int32_t *out) {
+    const __m128i one = _mm_set1_epi8(1);
+    const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)numbers);
+    const __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(numbers + 16));
+    const __m128i pairs = _mm_add_epi16(_mm_maddubs_epi16(one, low), _mm_maddubs_epi16(one, high));
+    const __m128i factor = _mm_set1_epi16((int16_t)-quarter_bias(type));
+    _mm_storeu_si128((__m128i *)(void *)out, _mm_madd_epi16(pairs, factor));
+}
+
 // The factor of the products of scales or offsets with the sums of a column.
 CPU_INLINE float quarter_sign(const struct block_format f) {
     return f.offset_at >= 0 ? 1.0f : (float)-quarter_bias(f.type);
-}
-
-// What `biases` are multiplied with, which have each row's in some of its four lanes.
-CPU_INLINE float quarter_share(const struct block_format f) {
-    if (f.type == GGML_TYPE_TQ2_0) return quarter_sign(f);
-    return quarter_sign(f) / (f.type == GGML_TYPE_NVFP4 ? 2 : 4);
 }
 
 // Where the halves of bytes lie in a block of 32, and the 32 fifth bits or -1.
@@ -185,25 +188,45 @@ CPU_INLINE __m512 quarters_scales_mxfp4(const char *const *blocks) {
     return quarters_of(_mm512_castps128_ps512(scales), 0);
 }
 
-// Adds a block of 32 elements of four rows times each column. What bias and offset add is
-// proportional to the column's sum and collected apart.
-CPU_INLINE void add_quarters_32(const struct block_format f, struct lane_sums *sums,
-                                const char *const *blocks, const struct rounded *x, int64_t first,
-                                const int columns) {
-    const __m512 scales = f.type == GGML_TYPE_MXFP4 ? quarters_scales_mxfp4(blocks)
-                                                    : quarters_halves(blocks, f.scale_at);
-    const __m512 of_sums = f.offset_at >= 0 ? quarters_halves(blocks, f.offset_at) : scales;
+// A block of 32 elements of four rows; offsets are a quarter of the type's.
+struct quarters_32 {
     __m512i low, high;
-    quarters_numbers_32(f.type, blocks, &low, &high);
+    __m512 scales, offsets;
+};
+
+CPU_INLINE void open_quarters_32(const struct block_format f, const char *const *blocks,
+                                 struct quarters_32 *out) {
+    quarters_numbers_32(f.type, blocks, &out->low, &out->high);
+    out->scales = f.type == GGML_TYPE_MXFP4 ? quarters_scales_mxfp4(blocks)
+                                            : quarters_halves(blocks, f.scale_at);
+    if (f.offset_at >= 0)
+        out->offsets =
+            _mm512_mul_ps(quarters_halves(blocks, f.offset_at), _mm512_set1_ps(1.0f / 4));
+}
+
+// Adds a block of 32 elements of each of `sets` times four rows to sums[set][column]. A column is
+// loaded once for all sets.
+CPU_INLINE void add_quarters_32(const struct block_format f, const struct quarters_32 *w,
+                                const int sets, struct lane_sums (*sums)[ROUNDED_COLUMNS],
+                                const struct rounded *x, const int at, const int columns) {
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
-        const int8_t *numbers = x[c].numbers + first;
-        const __m512i dots =
-            dot_quarters(dot_quarters(_mm512_setzero_si512(), low, numbers), high, numbers + 16);
-        const __m512 scale = _mm512_set1_ps(x[c].scales[first / 32]);
-        const __m512 sum = _mm512_set1_ps(x[c].sums32[first / 32]);
-        sums[c].products += _mm512_cvtepi32_ps(dots) * scale * scales;
-        sums[c].biases += of_sums * sum;
+        const __m512i low = quarters_spread(x[c].numbers + at);
+        const __m512i high = quarters_spread(x[c].numbers + at + 16);
+        const __m512 scale = _mm512_set1_ps(x[c].scales[at / 32]);
+        __m512i start = _mm512_setzero_si512();
+        if (f.offset_at < 0)
+            start = _mm512_broadcast_i32x4(
+                _mm_loadu_si128((const __m128i *)(const void *)x[c].starts[at / 32]));
+        CPU_UNROLLED
+        for (int s = 0; s < sets; ++s) {
+            __m512 *sum = &sums[s][c].products;
+            const __m512i dots = dot_vectors(dot_vectors(start, w[s].low, low), w[s].high, high);
+            if (f.offset_at >= 0)
+                *sum = _mm512_fmadd_ps(w[s].offsets, _mm512_set1_ps(x[c].sums32[at / 32]), *sum);
+            *sum =
+                _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots), _mm512_mul_ps(w[s].scales, scale), *sum);
+        }
     }
 }
 
@@ -224,7 +247,7 @@ CPU_INLINE __m512 quarters_scales_nvfp4(__m128i codes, const int half) {
 
 // Eight bytes have a group, the low halves first: what lies in a row's 16 is of two groups.
 CPU_INLINE void add_quarters_nvfp4(struct lane_sums *sums, const char *const *blocks,
-                                   const struct rounded *x, int64_t first, const int columns) {
+                                   const struct rounded *x, const int first, const int columns) {
     const __m512i nibble = _mm512_set1_epi8(15);
     int32_t d[QUARTERS];
     for (int r = 0; r < QUARTERS; ++r)
@@ -237,7 +260,9 @@ CPU_INLINE void add_quarters_nvfp4(struct lane_sums *sums, const char *const *bl
         const __m512i qs = quarters_load(blocks, offsetof(block_nvfp4, qs) + 16 * half);
         const __m512i low = quarters_lookup(cpu_fp4_values, bias, qs & nibble);
         const __m512i high = quarters_lookup(cpu_fp4_values, bias, move_bits(qs, 4, 0) & nibble);
-        const int64_t at = first + 32 * half;
+        const int at = first + 32 * half;
+        const __m512 biases =
+            _mm512_mul_ps(scales, _mm512_set1_ps((float)-bias / 2)); // of two lanes
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
             const __m512i numbers = _mm512_broadcast_i64x4(
@@ -249,8 +274,10 @@ CPU_INLINE void add_quarters_nvfp4(struct lane_sums *sums, const char *const *bl
             memcpy(&both, x[c].sums + at / 16, sizeof(both));
             const __m512 sum = _mm512_castpd_ps(_mm512_set1_pd(both));
             const __m512 scale = _mm512_set1_ps(x[c].scales[at / 32]);
-            sums[c].products += _mm512_cvtepi32_ps(dots) * scale * scales;
-            sums[c].biases += _mm512_permute_ps(sum, 0x50) * scales;
+            const __m512 all =
+                _mm512_fmadd_ps(_mm512_permute_ps(sum, 0x50), biases, sums[c].products);
+            sums[c].products =
+                _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots), _mm512_mul_ps(scales, scale), all);
         }
     }
 }
@@ -318,10 +345,9 @@ CPU_INLINE void open_quarter_scales(const struct block_format f, const char *con
 }
 
 // Sums of a column in the lanes of what they are multiplied with; 0 in the others.
-CPU_INLINE __m512 quarter_column_sums(const struct block_format f, const struct rounded *x,
-                                      int64_t first) {
-    if (f.group == 16) return _mm512_loadu_ps(x->sums + first / 16);
-    const __m256 sums = _mm256_loadu_ps(x->sums32 + first / 32);
+CPU_INLINE __m512 quarter_column_sums(const struct block_format f, const struct rounded *x) {
+    if (f.group == 16) return _mm512_loadu_ps(x->sums);
+    const __m256 sums = _mm256_loadu_ps(x->sums32);
     return f.offset_at >= 0 ? _mm512_insertf32x8(_mm512_setzero_ps(), sums, 1)
                             : _mm512_zextps256_ps512(sums);
 }
@@ -329,7 +355,7 @@ CPU_INLINE __m512 quarter_column_sums(const struct block_format f, const struct 
 // Adds group g of a block of 256 elements; its scales lie in one vector of the table.
 CPU_INLINE void add_quarters_group(const struct block_format f, struct lane_sums *sums,
                                    const char *const *blocks, const __m512 *table, const int g,
-                                   const struct rounded *x, int64_t first, const int columns) {
+                                   const struct rounded *x, const int columns) {
     const int parts = f.group / 16;
     const __m512 scales = quarters_of(table[g % 4], g / 4);
     __m512i w[2];
@@ -338,50 +364,50 @@ CPU_INLINE void add_quarters_group(const struct block_format f, struct lane_sums
         w[i] = quarters_part(f.type, blocks, g * parts + i);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
-        const int8_t *numbers = x[c].numbers + first + g * f.group;
+        const int8_t *numbers = x[c].numbers + g * f.group;
         __m512i dots = _mm512_setzero_si512();
         CPU_UNROLLED
         for (int i = 0; i < parts; ++i)
             dots = dot_quarters(dots, w[i], numbers + 16 * i);
-        const __m512 scale = _mm512_set1_ps(x[c].scales[(first + g * f.group) / 32]);
-        sums[c].products += _mm512_cvtepi32_ps(dots) * scale * scales;
+        const __m512 scale = _mm512_set1_ps(x[c].scales[g * f.group / 32]);
+        sums[c].products = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots), _mm512_mul_ps(scales, scale),
+                                           sums[c].products);
     }
 }
 
 // Adds a block of 256 elements of four rows: offsets first, times sums of the column's groups,
 // then group by group.
 CPU_INLINE void add_quarters_256(const struct block_format f, struct lane_sums *sums,
-                                 const char *const *blocks, const struct rounded *x, int64_t first,
+                                 const char *const *blocks, const struct rounded *x,
                                  const int columns) {
     __m512 rows[QUARTERS], table[4];
     open_quarter_scales(f, blocks, rows);
     transpose_scales(rows, table);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
-        const __m512 of_column = quarter_column_sums(f, &x[c], first);
+        const __m512 of_column = quarter_column_sums(f, &x[c]);
         CPU_UNROLLED
         for (int r = 0; r < QUARTERS; ++r)
-            sums[c].rows[r] += rows[r] * of_column;
+            sums[c].rows[r] = _mm512_fmadd_ps(rows[r], of_column, sums[c].rows[r]);
     }
     CPU_UNROLLED
     for (int i = 0; i < QK_K / f.group / 4; ++i) {
         CPU_UNROLLED
         for (int j = 0; j < 4; ++j)
-            add_quarters_group(f, sums, blocks, table, 4 * i + j, x, first, columns);
+            add_quarters_group(f, sums, blocks, table, 4 * i + j, x, columns);
     }
 }
 
 // One scale for all groups.
 CPU_INLINE void add_quarters_tq2_0(struct lane_sums *sums, const char *const *blocks,
-                                   const struct rounded *x, int64_t first, const int columns) {
+                                   const struct rounded *x, const int columns) {
     const __m512 scales = quarters_halves(blocks, offsetof(block_tq2_0, d));
     __m512 dots[ROUNDED_COLUMNS];
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
-        const float *of_column = x[c].sums32 + first / 32;
-        const __m512 sum = _mm512_broadcast_f32x4(_mm_loadu_ps(of_column)) +
-                           _mm512_broadcast_f32x4(_mm_loadu_ps(of_column + 4));
-        sums[c].biases += sum * scales;
+        const __m512 sum = _mm512_broadcast_f32x4(_mm_loadu_ps(x[c].sums32)) +
+                           _mm512_broadcast_f32x4(_mm_loadu_ps(x[c].sums32 + 4));
+        sums[c].products = _mm512_fnmadd_ps(sum, scales, sums[c].products);
         dots[c] = _mm512_setzero_ps();
     }
     CPU_UNROLLED
@@ -396,50 +422,56 @@ CPU_INLINE void add_quarters_tq2_0(struct lane_sums *sums, const char *const *bl
             const __m512i high = move_bits(qs[1], 2 * (g % 4), 0) & two;
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c) {
-                const int8_t *numbers = x[c].numbers + first + 32 * g;
+                const int8_t *numbers = x[c].numbers + 32 * g;
                 const __m512i products = dot_quarters(
                     dot_quarters(_mm512_setzero_si512(), low, numbers), high, numbers + 16);
-                dots[c] +=
-                    _mm512_cvtepi32_ps(products) * _mm512_set1_ps(x[c].scales[first / 32 + g]);
+                dots[c] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products),
+                                          _mm512_set1_ps(x[c].scales[g]), dots[c]);
             }
         }
     }
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c)
-        sums[c].products += dots[c] * scales;
+        sums[c].products = _mm512_fmadd_ps(dots[c], scales, sums[c].products);
 }
 
 #include "ops/mul_mat/rounded_planes.h"
 
-// Chooses the way by the type, which is known when compiling.
-CPU_INLINE void add_lanes(const struct block_format f, struct lane_sums *sums,
-                          const char *const *blocks, const struct rounded *x, int64_t first,
-                          const int columns) {
-    if (f.type == GGML_TYPE_NVFP4)
-        add_quarters_nvfp4(sums, blocks, x, first, columns);
-    else if (f.type == GGML_TYPE_TQ2_0)
-        add_quarters_tq2_0(sums, blocks, x, first, columns);
-    else if (lies_in_planes(f.type))
-        add_planes(f, sums, blocks, x, first, columns);
-    else if (f.size == 32)
-        add_quarters_32(f, sums, blocks, x, first, columns);
-    else
-        add_quarters_256(f, sums, blocks, x, first, columns);
+// Tiles of four rows that are computed together.
+CPU_INLINE int sets_at_once(const struct block_format f, const int columns) {
+    return f.size == 32 && columns > 2 ? 2 : 1;
 }
 
-// Adds up lanes, biases and offsets: the four results of a column.
+// Chooses the way by the type, which is known when compiling. `blocks` are four of each set.
+CPU_INLINE void add_lanes(const struct block_format f, const int sets,
+                          struct lane_sums (*sums)[ROUNDED_COLUMNS], const char *const *blocks,
+                          const struct rounded *x, const int at, const int columns) {
+    if (f.size == 32) {
+        struct quarters_32 w[2];
+        CPU_UNROLLED
+        for (int s = 0; s < sets; ++s)
+            open_quarters_32(f, blocks + s * QUARTERS, &w[s]);
+        add_quarters_32(f, w, sets, sums, x, at, columns);
+    } else if (f.type == GGML_TYPE_NVFP4)
+        add_quarters_nvfp4(sums[0], blocks, x, at, columns);
+    else if (f.type == GGML_TYPE_TQ2_0)
+        add_quarters_tq2_0(sums[0], blocks, x, columns);
+    else if (lies_in_planes(f.type))
+        add_planes(f, sums[0], blocks, x, columns);
+    else
+        add_quarters_256(f, sums[0], blocks, x, columns);
+}
+
+// Adds up lanes and offsets: the four results of a column.
 CPU_INLINE void close_lanes(const struct block_format f, const struct lane_sums *sums, float *y) {
     if (lies_in_planes(f.type)) {
         quad_store(y, vf_sum_each((const vf *)sums->rows));
         return;
     }
-    __m512 v = sums->products;
-    const bool is_biased = f.size < 256 || f.type == GGML_TYPE_TQ2_0;
-    if (is_biased) v += sums->biases * quarter_share(f);
     quad lanes[QUARTERS];
-    memcpy(lanes, &v, sizeof(v));
+    memcpy(lanes, &sums->products, sizeof(sums->products));
     quad result = quad_sum_each(lanes[0], lanes[1], lanes[2], lanes[3]);
-    if (!is_biased) {
+    if (f.size == QK_K && f.type != GGML_TYPE_TQ2_0) {
         const quad offset = vf_sum_each((const vf *)sums->rows);
         result += offset * quarter_sign(f);
     }
