@@ -4,11 +4,11 @@
 # (dpkg-dev is what tells Meson the library folder of Debian.)
 # What each system calls the things that a build, and in addition the tests, need.
 APT_BUILD="gcc libc6-dev dpkg-dev meson ninja-build pkg-config libhwloc-dev libjansson-dev libelf-dev libcapstone-dev scdoc cmark-gfm libvulkan-dev libvulkan-volk-dev glslc"
-APT_TEST="g++ cmake rustc libcmocka-dev python3 python3-jsonschema abigail-tools binutils libxml2-utils mesa-vulkan-drivers vulkan-validationlayers libopenmpi-dev openmpi-bin clang-format-14 musl-tools"
+APT_TEST="g++ git cmake rustc libcmocka-dev python3 python3-jsonschema abigail-tools binutils libxml2-utils mesa-vulkan-drivers vulkan-validationlayers libopenmpi-dev openmpi-bin clang-format-14 musl-tools"
 DNF_BUILD="gcc meson ninja-build pkgconf-pkg-config hwloc-devel jansson-devel elfutils-libelf-devel capstone-devel scdoc vulkan-loader-devel volk-devel glslc"
-DNF_TEST="rust gcc-c++ cmake libcmocka-devel python3 python3-jsonschema libabigail binutils libxml2 mesa-vulkan-drivers vulkan-validation-layers"
+DNF_TEST="git rust gcc-c++ cmake libcmocka-devel python3 python3-jsonschema libabigail binutils libxml2 mesa-vulkan-drivers vulkan-validation-layers"
 PACMAN_BUILD="gcc meson ninja pkgconf hwloc jansson libelf capstone scdoc vulkan-headers vulkan-icd-loader volk shaderc"
-PACMAN_TEST="rust cmake cmocka python python-jsonschema libabigail binutils libxml2 vulkan-swrast vulkan-validation-layers openmpi"
+PACMAN_TEST="git rust cmake cmocka python python-jsonschema libabigail binutils libxml2 vulkan-swrast vulkan-validation-layers openmpi"
 BREW_BUILD="meson ninja pkg-config hwloc jansson scdoc vulkan-headers vulkan-loader vulkan-volk shaderc"
 BREW_TEST="rust cmake cmocka python3"
 

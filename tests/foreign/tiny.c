@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ggml-impl.h"
@@ -323,7 +324,8 @@ struct old_reg *tiny_init(void) {
         sleep(60);
         _exit(0);
     }
-    while (access(getenv("TINY_LEFT"), F_OK) != 0)
+    struct stat info = {.st_size = 0}; // until its number is written: it ends with this process
+    while (stat(getenv("TINY_LEFT"), &info) != 0 || info.st_size == 0)
         usleep(1000);
     abort();
 #endif
