@@ -176,12 +176,22 @@ CPU_INLINE vb vb_negate(vb v, uint32_t bits) {
 #endif
 }
 
-// Four halves as floats.
-CPU_INLINE void four_floats(float *y, const ggml_fp16_t *x) {
+// A half of four that four_floats() converts: a whole register, as a compiler that is short of them
+// stores only the 16 bits of a narrower one, and then has to wait until it can load 64.
+CPU_INLINE uint64_t half_of_four(const void *p, const int i) {
+    uint16_t half;
+    memcpy(&half, p, sizeof(half));
+    return (uint64_t)half << 16 * i;
+}
+
+// Four halves as floats, the first in the lowest bits.
+CPU_INLINE void four_floats(float *y, uint64_t halves) {
 #if defined(__F16C__)
-    const uint64_t all = x[0] | (uint64_t)x[1] << 16 | (uint64_t)x[2] << 32 | (uint64_t)x[3] << 48;
-    _mm_storeu_ps(y, _mm_cvtph_ps(_mm_cvtsi64_si128((int64_t)all)));
+    _mm_storeu_ps(y, _mm_cvtph_ps(_mm_cvtsi64_si128((int64_t)halves)));
 #else
+    ggml_fp16_t x[4];
+    for (int i = 0; i < 4; ++i)
+        x[i] = (ggml_fp16_t)(halves >> 16 * i);
     cpu_f16_to_f32(y, x, 4);
 #endif
 }

@@ -393,11 +393,11 @@ CPU_INLINE const int8_t *open_numbers(const enum ggml_type type, const void *b, 
 // of 2 n.
 CPU_INLINE void open_factors(const struct block_format f, const char *const *blocks, const int n,
                              struct opened *o) {
-    ggml_half halves[2][4] = {{0}};
+    uint64_t halves[2] = {0};
     float factors[2][4];
     for (int r = 0; r < n; ++r) {
-        if (f.scale_at >= 0) memcpy(&halves[0][r], blocks[r] + f.scale_at, sizeof(ggml_half));
-        if (f.offset_at >= 0) memcpy(&halves[1][r], blocks[r] + f.offset_at, sizeof(ggml_half));
+        if (f.scale_at >= 0) halves[0] |= half_of_four(blocks[r] + f.scale_at, r);
+        if (f.offset_at >= 0) halves[1] |= half_of_four(blocks[r] + f.offset_at, r);
     }
     if (f.scale_at >= 0) four_floats(factors[0], halves[0]);
     if (f.offset_at >= 0) four_floats(factors[1], halves[1]);

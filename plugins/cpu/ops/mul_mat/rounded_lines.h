@@ -68,12 +68,12 @@ CPU_INLINE vb line_numbers_32(const enum ggml_type type, const char *block) {
 // The factors of each row's block.
 CPU_INLINE quad line_factors(const struct block_format f, const char *const *blocks, const int at) {
     float factors[LINES];
-    ggml_fp16_t halves[LINES];
+    uint64_t halves = 0;
     for (int r = 0; r < LINES; ++r) {
         if (f.type == GGML_TYPE_MXFP4)
             factors[r] = GGML_E8M0_TO_FP32_HALF(((const block_mxfp4 *)(const void *)blocks[r])->e);
         else
-            memcpy(&halves[r], blocks[r] + at, sizeof(halves[r]));
+            halves |= half_of_four(blocks[r] + at, r);
     }
     if (f.type != GGML_TYPE_MXFP4) four_floats(factors, halves);
     return quad_load(factors);

@@ -67,9 +67,9 @@ CPU_INLINE __m512 quarters_of(__m512 v, const int i) {
 
 // The halves at `at` of each row's block.
 CPU_INLINE void quarter_floats(const char *const *blocks, const int at, float *floats) {
-    ggml_fp16_t halves[QUARTERS];
+    uint64_t halves = 0;
     for (int r = 0; r < QUARTERS; ++r)
-        memcpy(&halves[r], blocks[r] + at, sizeof(halves[r]));
+        halves |= half_of_four(blocks[r] + at, r);
     four_floats(floats, halves);
 }
 
