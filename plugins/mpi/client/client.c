@@ -275,6 +275,13 @@ static bool on_tick(void *context, double now) {
 
 // --- answers -------------------------------------------------------------------------------------
 
+// What was told before the request is done then, or has failed and said so: queue 0 does it in
+// order, and what other queues are sent later is done later.
+static void note_answered(struct node *node, uint64_t id) {
+    if (id > node->last_answered) node->last_answered = id;
+    if (node->last_answered >= node->last_told) node->told_bytes = 0;
+}
+
 // Stores an answer, whose bytes the request owns from here on. A failed one carries its message
 // as text; otherwise what follows the answer goes to `into`, whose size has to fit exactly.
 static void take_answer(struct request *request, void *bytes, const struct wire_message *answer,
@@ -285,6 +292,7 @@ static void take_answer(struct request *request, void *bytes, const struct wire_
     request->rest_size = rest_size;
     request->status = answer->status;
     request->answered = true;
+    note_answered(request->node, request->id);
     if (answer->value == WIRE_IN_ORDER) complete_earlier(request);
     if (answer->status != GGML_HOST_OK) {
         const int length = rest_size < CLIENT_TEXT - 1 ? (int)rest_size : CLIENT_TEXT - 1;
@@ -441,24 +449,6 @@ static struct request *post(struct node *node, struct line *line, struct wire_me
     return NULL;
 }
 
-int32_t client_tell(struct node *node, struct wire_message *message, const struct parts *parts) {
-    struct client *client = node->client;
-    size_t size;
-    if (!node_usable(node)) return GGML_HOST_DEVICE_LOST;
-    char *bytes = assemble(parts, &size);
-    if (!bytes)
-        return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
-    message->magic = WIRE_MAGIC;
-    pthread_mutex_lock(&client->lock);
-    message->id = ++client->next_id;
-    memcpy(bytes, message, sizeof(*message));
-    const bool sent = link_send_later(client->link, node->peer, bytes, size);
-    pthread_mutex_unlock(&client->lock);
-    link_pump(client->link);
-    return sent ? GGML_HOST_OK
-                : mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
-}
-
 static bool call_is_over(void *context) {
     const struct request *request = context;
     return request->done;
@@ -491,6 +481,43 @@ int32_t client_call(struct node *node, struct wire_message *message, const struc
     return status;
 }
 
+// Waits until what was told is done; nothing if an answer has said so already.
+static int32_t confirm(struct node *node) {
+    struct client *client = node->client;
+    struct wire_message message = {.kind = WIRE_WAIT}; // of queue 0, for nothing
+    pthread_mutex_lock(&client->lock);
+    const uint64_t last = node->last_told;
+    const bool is_open = last > node->last_answered;
+    pthread_mutex_unlock(&client->lock);
+    if (!is_open) return GGML_HOST_OK;
+    const int32_t status = client_call(node, &message, NULL, NULL);
+    pthread_mutex_lock(&client->lock);
+    note_answered(node, last); // a failure is told once
+    pthread_mutex_unlock(&client->lock);
+    return status;
+}
+
+int32_t client_tell(struct node *node, struct wire_message *message, const struct parts *parts) {
+    struct client *client = node->client;
+    size_t size;
+    if (!node_usable(node)) return GGML_HOST_DEVICE_LOST;
+    char *bytes = assemble(parts, &size);
+    if (!bytes)
+        return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
+    message->magic = WIRE_MAGIC;
+    pthread_mutex_lock(&client->lock);
+    node->last_told = message->id = ++client->next_id;
+    node->told_bytes += size;
+    memcpy(bytes, message, sizeof(*message));
+    const bool sent = link_send_later(client->link, node->peer, bytes, size);
+    const bool is_much = node->told_bytes > CLIENT_TOLD_BYTES;
+    pthread_mutex_unlock(&client->lock);
+    link_pump(client->link);
+    if (!sent)
+        return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
+    return is_much ? confirm(node) : GGML_HOST_OK;
+}
+
 // Status of a request that was posted, or was not and has set the error.
 static int32_t posted(const struct node *node, const struct request *request) {
     if (request) return GGML_HOST_OK;
@@ -513,14 +540,9 @@ static bool line_is_over(void *context) {
     return line->n_waiting == 0 || the_client.is_child;
 }
 
-// Under the lock.
-static void drain(struct client *client, struct line *line) {
-    await(client, line_is_over, line);
-}
-
 void line_drain(struct node *node, struct line *line) {
     pthread_mutex_lock(&node->client->lock);
-    drain(node->client, line);
+    await(node->client, line_is_over, line);
     pthread_mutex_unlock(&node->client->lock);
 }
 
@@ -528,15 +550,16 @@ void line_drain(struct node *node, struct line *line) {
 int32_t line_wait(struct node *node, struct line *line) {
     struct client *client = node->client;
     char why[CLIENT_TEXT];
+    line_drain(node, line);
+    const int32_t confirmed = confirm(node);
     pthread_mutex_lock(&client->lock);
-    drain(client, line);
     if (line->status == GGML_HOST_OK) line = &node->buffers;
     const int32_t status = line->status;
     memcpy(why, line->why, sizeof(why));
     line->status = GGML_HOST_OK;
     pthread_mutex_unlock(&client->lock);
-    if (status != GGML_HOST_OK) mpi_fail((enum ggml_host_status)status, "%s", why);
-    return status;
+    if (status == GGML_HOST_OK) return confirmed;
+    return mpi_fail((enum ggml_host_status)status, "%s", why);
 }
 
 struct place {

@@ -10,7 +10,7 @@
 #include "link/link.h"
 #include "wire/wire.h"
 
-enum { CLIENT_TEXT = 320, CLIENT_GRAPHS = 16, CLIENT_LINKS = 16 };
+enum { CLIENT_TEXT = 320, CLIENT_GRAPHS = 16, CLIENT_LINKS = 16, CLIENT_TOLD_BYTES = 1 << 20 };
 
 struct client;
 struct node;
@@ -83,6 +83,10 @@ struct node {
     struct request *waiting, **waiting_end;     // in the order of their ids
     double last_heard, last_asked, first_waiting;
     struct line buffers;
+    // Requests that are answered only if they fail: the newest one, the newest request whose answer
+    // has come, and the bytes that were told since.
+    uint64_t last_told, last_answered;
+    size_t told_bytes;
     atomic_bool has_no_files;              // to read weights from
     atomic_uint_fast64_t missing_inode;    // of the file of the program's that it lacked last
     atomic_uint_fast64_t generation;       // rises when a buffer is freed
@@ -155,7 +159,8 @@ int32_t client_post(struct node *node, struct line *line, struct wire_message *m
 int32_t client_post_into(struct node *node, struct line *line, struct wire_message *message,
                          const struct parts *parts, void *into, size_t into_size);
 // Sends a request that is answered only if it fails: the next line_wait() of any line of the node
-// tells. [any-thread]
+// waits for it, and tells. Blocks once CLIENT_TOLD_BYTES were sent so and no answer to a later
+// request has come. [any-thread]
 int32_t client_tell(struct node *node, struct wire_message *message, const struct parts *parts);
 void request_free(struct request *request);
 // A group of these nodes, without any tags when there are none left: NULL after the error was set.

@@ -31,6 +31,14 @@ static int number_of(const char *name) {
     return value && value[0] != '\0' ? atoi(value) : -1;
 }
 
+// Whether this thread may call a started MPI: what is asked for that may be by any thread.
+static bool may_call_mpi(void) {
+    int level = MPI_THREAD_SINGLE, is_main = 0;
+    MPI_Query_thread(&level);
+    if (level < MPI_THREAD_MULTIPLE) MPI_Is_thread_main(&is_main);
+    return level == MPI_THREAD_MULTIPLE || is_main;
+}
+
 // Reads what launchers (Open MPI, MPICH, PMIx) put into the environment, so that a program that
 // was started without one doesn't start MPI.
 bool link_launched(int *out_rank, int *out_size, int *out_programs) {
@@ -46,7 +54,7 @@ bool link_launched(int *out_rank, int *out_size, int *out_programs) {
         *out_size = number_of(sizes[i]);
     MPI_Finalized(&ended);
     if (!ended) MPI_Initialized(&started);
-    if (started && *out_rank < 0) MPI_Comm_rank(MPI_COMM_WORLD, out_rank);
+    if (started && *out_rank < 0 && may_call_mpi()) MPI_Comm_rank(MPI_COMM_WORLD, out_rank);
     return !ended && (started || *out_rank >= 0);
 }
 

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs test-mpi-calls with watch_mpi.c before MPI, as on one host and as between hosts, and looks at which threads called MPI.
+Speaks TAP.
+
+Usage: check_calls.py RUN.SH TEST-MPI-CALLS GGML-NODE WATCH-MPI.SO"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+RUN, TEST, NODE, WATCH = sys.argv[1:5]
+NODES = 2
+FUNNELED, MULTIPLE = 1, 3
+# What MPI is said to be like; the level that it then tells; whether the thread that started it is the only one to call it.
+WAYS = {
+    "on one host": ({}, MULTIPLE, False),
+    "MPI_THREAD_FUNNELED": ({"WATCH_MPI_FUNNELED": "1"}, FUNNELED, True),
+    "between hosts": ({"WATCH_MPI_APART": "1"}, MULTIPLE, True),
+}
+results = []
+
+
+def check(name, condition, text=""):
+    results.append(bool(condition))
+    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
+    for line in str(text).splitlines() if not condition else []:
+        print("#", line, flush=True)
+
+
+def run(way, folder):
+    environment = {**os.environ, **way, "WATCH_MPI": folder, "TEST_MPI_OPTIONS": f"--mca mca_base_env_list LD_PRELOAD={WATCH}", "GGML_MPI_DEADLINE": "60"}
+    done = subprocess.run([RUN, str(NODES), NODE, TEST], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100, check=False,
+                          env=environment)
+    seen = []
+    for rank in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, rank), encoding="utf-8") as file:
+            seen.append(json.load(file))
+    return done, seen
+
+
+def main():
+    for name, (way, level, alone) in WAYS.items():
+        with tempfile.TemporaryDirectory(prefix="ggml-mpi-calls-") as folder:
+            done, seen = run(way, folder)
+        good = [line for line in done.stdout.splitlines() if line.startswith("ok ")]
+        check(f"{name}: {len(good)} tests", done.returncode == 0 and good and "not ok" not in done.stdout, done.stdout)
+        check(f"{name}: program and nodes tell of their calls, no two are made at once",
+              len(seen) == NODES + 1 and all(one["calls"] > 0 and one["level"] == level and one["at_once"] == 1 for one in seen), seen)
+        if alone:
+            check(f"{name}: the thread that started MPI is the only one to call it", all(one["others"] == 0 for one in seen), seen)
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

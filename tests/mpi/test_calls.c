@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+// What a program's calls make of messages, counted by watch_mpi.c, and what goes on at the nodes
+// meanwhile. Nothing is timed: a node that must not end its work is stopped. The argument says
+// which tests run.
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ggml-alloc.h"
+#include "ggml-host.h"
+#include "ggml-impl.h"
+#include "ggml-plugin.h"
+
+static ggml_backend_dev_t first, second, host;
+
+static int start(void **state) {
+    (void)state;
+    ggml_backend_load_all();
+    first = ggml_backend_dev_by_name("MPI1:CPU");
+    second = ggml_backend_dev_by_name("MPI2:CPU");
+    host = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    return first && host ? 0 : -1;
+}
+
+static void rest(void) {
+    const struct timespec pause = {0, 1000000};
+    nanosleep(&pause, NULL);
+}
+
+// --- messages ------------------------------------------------------------------------------------
+
+struct counts {
+    uint64_t sent, received, transfers;
+};
+
+static struct counts count(void) {
+    struct counts counts;
+    void (*watch)(uint64_t *, uint64_t *, uint64_t *);
+    *(void **)&watch = dlsym(RTLD_DEFAULT, "watch_mpi_counts");
+    assert_non_null(watch);
+    watch(&counts.sent, &counts.received, &counts.transfers);
+    return counts;
+}
+
+// A chain of scalings by 2 of four numbers, in place.
+struct chain {
+    struct ggml_context *ctx;
+    ggml_backend_buffer_t buffer;
+    ggml_backend_t stream;
+    struct ggml_tensor *value;
+    struct ggml_cgraph *graph;
+};
+
+enum { CHAIN = 1000, NUMBERS = 4 };
+
+static void chain_new(struct chain *chain) {
+    const struct ggml_init_params params = {.mem_size =
+                                                (CHAIN + 8) * ggml_tensor_overhead() +
+                                                ggml_graph_overhead_custom(CHAIN + 1, false),
+                                            .no_alloc = true};
+    *chain = (struct chain){.ctx = ggml_init(params), .stream = ggml_backend_dev_init(first, NULL)};
+    assert_true(chain->ctx && chain->stream);
+    chain->value = ggml_new_tensor_1d(chain->ctx, GGML_TYPE_F32, NUMBERS);
+    chain->graph = ggml_new_graph_custom(chain->ctx, CHAIN + 1, false);
+    struct ggml_tensor *last = chain->value;
+    for (int i = 0; i < CHAIN; ++i)
+        last = ggml_scale_inplace(chain->ctx, last, i % 2 ? 0.5f : 2.0f);
+    ggml_build_forward_expand(chain->graph, last);
+    chain->buffer = ggml_backend_alloc_ctx_tensors(chain->ctx, chain->stream);
+    assert_non_null(chain->buffer);
+    ggml_backend_buffer_clear(chain->buffer, 0);
+}
+
+static void chain_free(struct chain *chain) {
+    ggml_backend_free(chain->stream);
+    ggml_backend_buffer_free(chain->buffer);
+    ggml_free(chain->ctx);
+}
+
+// What was asked before is answered then.
+static void settle(const struct chain *chain) {
+    float values[NUMBERS];
+    ggml_backend_synchronize(chain->stream);
+    ggml_backend_tensor_get(chain->value, values, 0, sizeof(values));
+}
+
+static void test_a_repeated_graph_is_one_round_trip(void **state) {
+    (void)state;
+    enum { TIMES = 20 };
+    struct chain chain;
+    chain_new(&chain);
+    assert_int_equal(ggml_graph_n_nodes(chain.graph), CHAIN);
+    for (int i = 0; i < 2; ++i)
+        assert_int_equal(ggml_backend_graph_compute(chain.stream, chain.graph), 0);
+    settle(&chain);
+    const struct counts before = count();
+    for (int i = 0; i < TIMES; ++i)
+        assert_int_equal(ggml_backend_graph_compute(chain.stream, chain.graph), 0);
+    const struct counts after = count();
+    assert_int_equal(after.sent - before.sent, TIMES);
+    assert_int_equal(after.received - before.received, TIMES);
+    assert_int_equal(after.transfers, before.transfers);
+    chain_free(&chain);
+}
+
+// As a scheduler does for each graph: inputs are not waited for, and the result is read last.
+static void test_with_its_input_and_result_it_is_two(void **state) {
+    (void)state;
+    enum { TIMES = 20 };
+    struct chain chain;
+    float in[NUMBERS] = {0}, out[NUMBERS];
+    chain_new(&chain);
+    assert_int_equal(ggml_backend_graph_compute(chain.stream, chain.graph), 0);
+    settle(&chain);
+    const struct counts before = count();
+    for (int i = 0; i < TIMES; ++i) {
+        in[1] = (float)i;
+        ggml_backend_tensor_set(chain.value, in, 0, sizeof(in));
+        assert_int_equal(ggml_backend_graph_compute(chain.stream, chain.graph), 0);
+        ggml_backend_tensor_get(chain.value, out, 0, sizeof(out));
+        assert_memory_equal(out, in, sizeof(in));
+    }
+    const struct counts between = count();
+    assert_int_equal(between.sent - before.sent, 3 * TIMES);
+    assert_int_equal(between.received - before.received, 2 * TIMES);
+    // Queued, the answer to the graph may be left out, as that with the bytes says it too.
+    for (int i = 0; i < TIMES; ++i) {
+        in[1] = (float)i;
+        ggml_backend_tensor_set_async(chain.stream, chain.value, in, 0, sizeof(in));
+        assert_int_equal(ggml_backend_graph_compute_async(chain.stream, chain.graph), 0);
+        ggml_backend_tensor_get_async(chain.stream, chain.value, out, 0, sizeof(out));
+        ggml_backend_synchronize(chain.stream);
+        assert_memory_equal(out, in, sizeof(in));
+    }
+    const struct counts after = count();
+    assert_int_equal(after.sent - between.sent, 3 * TIMES);
+    assert_in_range(after.received - between.received, TIMES, 3 * TIMES);
+    assert_int_equal(after.transfers, before.transfers);
+    chain_free(&chain);
+}
+
+// --- sets that are not waited for ----------------------------------------------------------------
+
+// A program that sets something and then has nothing to do for hours.
+static void test_a_set_leaves_without_a_request_after_it(void **state) {
+    (void)state;
+    struct chain chain;
+    const float in[NUMBERS] = {1, 2, 3, 4};
+    chain_new(&chain);
+    settle(&chain);
+    for (int i = 0; i < 3; ++i) {
+        const uint64_t before = count().sent;
+        ggml_backend_tensor_set(chain.value, in, 0, sizeof(in));
+        while (count().sent == before) // for ever if it does not leave
+            rest();
+        assert_int_equal(count().sent, before + 1);
+    }
+    chain_free(&chain);
+}
+
+// What was set is at the node, or has failed, once a stream of it was waited for.
+static void test_synchronize_waits_for_sets(void **state) {
+    (void)state;
+    struct chain chain;
+    const float in[NUMBERS] = {1, 2, 3, 4};
+    chain_new(&chain);
+    settle(&chain);
+    const struct counts before = count();
+    ggml_backend_tensor_set(chain.value, in, 0, sizeof(in));
+    ggml_backend_synchronize(chain.stream);
+    const struct counts after = count();
+    assert_int_equal(after.sent - before.sent, 2);
+    assert_int_equal(after.received - before.received, 1);
+    // Once is enough, and a graph that comes after them tells as well.
+    ggml_backend_synchronize(chain.stream);
+    assert_int_equal(count().sent, after.sent);
+    ggml_backend_tensor_set(chain.value, in, 0, sizeof(in));
+    assert_int_equal(ggml_backend_graph_compute(chain.stream, chain.graph), 0);
+    ggml_backend_synchronize(chain.stream);
+    assert_int_equal(count().sent, after.sent + 2);
+    chain_free(&chain);
+}
+
+// Many of them are waited for now and then, so that the program's copies of them don't grow
+// without bounds, and all of them arrive in order.
+static void test_many_sets_are_bounded_and_in_order(void **state) {
+    (void)state;
+    enum { PIECE = 16384, PIECES = 1024, SIZE = PIECE * PIECES / 4 };
+    const struct ggml_init_params params = {.mem_size = 4 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *tensor = ggml_new_tensor_1d(ctx, GGML_TYPE_I8, SIZE);
+    ggml_backend_buffer_t buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(first));
+    uint8_t *expected = calloc(1, SIZE), *got = calloc(1, SIZE), *piece = malloc(PIECE);
+    assert_true(buffer && expected && got && piece);
+    ggml_backend_buffer_clear(buffer, 0);
+    const struct counts before = count();
+    for (uint32_t i = 0; i < PIECES; ++i) { // overlapping ones: a later one wins
+        const size_t at = i * 40503u % (SIZE - PIECE);
+        memset(piece, (int)(1 + i % 251), PIECE);
+        memcpy(expected + at, piece, PIECE);
+        ggml_backend_tensor_set(tensor, piece, at, PIECE);
+        memset(piece, 0, PIECE);
+    }
+    const struct counts after = count();
+    assert_true(after.received - before.received >= PIECES * (uint64_t)PIECE >> 21);
+    assert_true(after.received - before.received <= PIECES * (uint64_t)PIECE >> 19);
+    ggml_backend_tensor_get(tensor, got, 0, SIZE);
+    assert_memory_equal(got, expected, SIZE);
+    free(piece);
+    free(got);
+    free(expected);
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+}
+
+// --- a pipeline over two nodes -------------------------------------------------------------------
+
+static pid_t process_of(ggml_backend_dev_t device) {
+    const struct ggml_extension_device_info *extension = ggml_backend_reg_get_extension(
+        ggml_backend_dev_backend_reg(device), GGML_EXTENSION_DEVICE_INFO, 1);
+    assert_non_null(extension);
+    for (const struct ggml_backend_feature *pair = extension->info(device); pair->name; ++pair)
+        if (strcmp(pair->name, "mpi-process") == 0) return (pid_t)atoi(pair->value);
+    fail_msg("%s has no process", ggml_backend_dev_name(device));
+    return -1;
+}
+
+// As the kernel's list of processes says; the name is in parentheses.
+static char state_of(pid_t process) {
+    char path[64], text[512] = "";
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+    fclose(file);
+    const char *end = strrchr(text, ')');
+    return end ? end[2] : '?';
+}
+
+static pid_t stopped;
+
+static void stop(pid_t process) {
+    stopped = process;
+    assert_int_equal(kill(process, SIGSTOP), 0);
+    while (state_of(process) != 'T')
+        rest();
+}
+
+// z = y + x, y of the first node, x an input of the second one's split.
+enum { ROWS = 8192, RUNS = 3 };
+struct pipeline {
+    ggml_backend_t streams[3];
+    ggml_backend_sched_t sched;
+    struct ggml_context *weights, *ctx;
+    ggml_backend_buffer_t buffer;
+    struct ggml_tensor *w, *x, *z;
+    struct ggml_cgraph *graph;
+};
+
+static void pipeline_new(struct pipeline *p) {
+    const struct ggml_init_params params = {
+        .mem_size = 16 * ggml_tensor_overhead() + ggml_graph_overhead(), .no_alloc = true};
+    ggml_backend_dev_t devices[3] = {first, second, host};
+    *p = (struct pipeline){.weights = ggml_init(params)};
+    for (int i = 0; i < 3; ++i)
+        assert_non_null(p->streams[i] = ggml_backend_dev_init(devices[i], NULL));
+    p->sched = ggml_backend_sched_new(p->streams, NULL, 3, 64, true, false);
+    assert_non_null(p->sched);
+    p->w = ggml_new_tensor_1d(p->weights, GGML_TYPE_F32, ROWS);
+    p->buffer = ggml_backend_alloc_ctx_tensors(p->weights, p->streams[0]);
+    assert_non_null(p->buffer);
+    static float ones[ROWS];
+    for (int i = 0; i < ROWS; ++i)
+        ones[i] = 1;
+    ggml_backend_tensor_set(p->w, ones, 0, sizeof(ones));
+}
+
+// The graph again, as a program makes it for each run.
+static void pipeline_build(struct pipeline *p) {
+    const struct ggml_init_params params = {
+        .mem_size = 16 * ggml_tensor_overhead() + ggml_graph_overhead(), .no_alloc = true};
+    ggml_free(p->ctx);
+    p->ctx = ggml_init(params);
+    p->x = ggml_new_tensor_1d(p->ctx, GGML_TYPE_F32, ROWS);
+    ggml_set_input(p->x);
+    struct ggml_tensor *y = ggml_scale(p->ctx, p->w, 100.0f);
+    p->z = ggml_add(p->ctx, y, p->x);
+    ggml_set_output(p->z);
+    p->graph = ggml_new_graph(p->ctx);
+    ggml_build_forward_expand(p->graph, p->z);
+    ggml_backend_sched_reset(p->sched);
+    ggml_backend_sched_set_tensor_backend(p->sched, y, p->streams[0]);
+    ggml_backend_sched_set_tensor_backend(p->sched, p->z, p->streams[1]);
+    assert_true(ggml_backend_sched_alloc_graph(p->sched, p->graph));
+}
+
+// Starts a run with x = value everywhere; the result is read into `out` when it is there.
+static void pipeline_run(struct pipeline *p, float value, float out[ROWS]) {
+    static float in[ROWS];
+    for (int i = 0; i < ROWS; ++i)
+        in[i] = value;
+    pipeline_build(p);
+    ggml_backend_tensor_set(p->x, in, 0, sizeof(in));
+    assert_int_equal(ggml_backend_sched_graph_compute_async(p->sched, p->graph), 0);
+    ggml_backend_tensor_get_async(p->streams[1], p->z, out, 0, ROWS * sizeof(float));
+}
+
+static void pipeline_free(struct pipeline *p) {
+    ggml_backend_sched_free(p->sched);
+    for (int i = 0; i < 3; ++i)
+        ggml_backend_free(p->streams[i]);
+    ggml_backend_buffer_free(p->buffer);
+    ggml_free(p->weights);
+    ggml_free(p->ctx);
+}
+
+// The first node is stopped, so nothing that it computes ends, and the second one waits for it. All
+// the same the second one is given the input of its split (32 KiB, which are answered), then that
+// of the next run while its split of this one has not ended: otherwise these calls don't return.
+static void test_inputs_of_a_split_come_while_the_one_before_computes(void **state) {
+    (void)state;
+    static float out[RUNS][ROWS];
+    struct pipeline pipeline;
+    assert_non_null(second);
+    pipeline_new(&pipeline);
+    pipeline_run(&pipeline, 0.5f, out[0]); // all memory is there then
+    assert_int_equal(ggml_backend_sched_get_n_splits(pipeline.sched), 2);
+    ggml_backend_sched_synchronize(pipeline.sched);
+    assert_true(out[0][0] == 100.5f);
+    const pid_t process = process_of(first);
+    const uint64_t before = count().transfers;
+    stop(process);
+    for (int i = 0; i < RUNS; ++i)
+        pipeline_run(&pipeline, (float)(i + 1), out[i]);
+    assert_int_equal(state_of(process), 'T');
+    // Each input has gone; room for the results is told to MPI, by whatever thread calls it.
+    while (count().transfers - before < 2 * RUNS)
+        rest();
+    assert_int_equal(count().transfers - before, 2 * RUNS);
+    assert_int_equal(kill(process, SIGCONT), 0);
+    ggml_backend_sched_synchronize(pipeline.sched);
+    for (int i = 0; i < RUNS; ++i) {
+        for (int k = 0; k < ROWS; ++k)
+            assert_true(out[i][k] == 100.0f + (float)(i + 1));
+    }
+    pipeline_free(&pipeline);
+}
+
+// After a failure too: the end of the program waits for every node.
+static int let_go(void **state) {
+    (void)state;
+    return stopped > 0 ? kill(stopped, SIGCONT) : 0;
+}
+
+int main(void) {
+    const struct CMUnitTest counted[] = {
+        cmocka_unit_test(test_a_repeated_graph_is_one_round_trip),
+        cmocka_unit_test(test_with_its_input_and_result_it_is_two),
+        cmocka_unit_test(test_a_set_leaves_without_a_request_after_it),
+        cmocka_unit_test(test_synchronize_waits_for_sets),
+        cmocka_unit_test(test_many_sets_are_bounded_and_in_order),
+        cmocka_unit_test_teardown(test_inputs_of_a_split_come_while_the_one_before_computes,
+                                  let_go),
+    };
+    return cmocka_run_group_tests(counted, start, NULL);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// Stands before MPI (LD_PRELOAD, MPI's profiling interface) in a program and in its nodes: counts
+// messages, and notes which threads call MPI. At the end of the process it writes what it has seen
+// into a file named after the rank, in the folder that WATCH_MPI names.
+//
+// WATCH_MPI_FUNNELED=1: MPI says that only the thread which started it may call it.
+// WATCH_MPI_APART=1: no two processes share memory, as if each one were on a host of its own.
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { TAG_MESSAGE = 1, MOST_THREADS = 256 };
+
+static atomic_uint_fast64_t n_sent, n_received, n_transfers, n_calls;
+static atomic_int n_inside, most_inside; // threads that are inside of MPI at once
+static _Atomic long starter;             // that called MPI_Init_thread()
+static atomic_int level = -1;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static long threads[MOST_THREADS];
+static int n_threads;
+
+// For the program, which finds it by name.
+__attribute__((visibility("default"))) void
+watch_mpi_counts(uint64_t *out_sent, uint64_t *out_received, uint64_t *out_transfers);
+void watch_mpi_counts(uint64_t *out_sent, uint64_t *out_received, uint64_t *out_transfers) {
+    *out_sent = atomic_load(&n_sent);
+    *out_received = atomic_load(&n_received);
+    *out_transfers = atomic_load(&n_transfers);
+}
+
+static void note_thread(long thread) {
+    int i = 0;
+    pthread_mutex_lock(&lock);
+    while (i < n_threads && threads[i] != thread)
+        ++i;
+    if (i == n_threads && n_threads < MOST_THREADS) threads[n_threads++] = thread;
+    pthread_mutex_unlock(&lock);
+}
+
+static void enter(void) {
+    const int inside = atomic_fetch_add(&n_inside, 1) + 1;
+    int most = atomic_load(&most_inside);
+    while (inside > most && !atomic_compare_exchange_weak(&most_inside, &most, inside)) {
+    }
+    note_thread(syscall(SYS_gettid));
+    atomic_fetch_add(&n_calls, 1);
+}
+
+static int leave(int status) {
+    atomic_fetch_sub(&n_inside, 1);
+    return status;
+}
+
+#define WATCHED(name, parameters, arguments)                                                       \
+    int name parameters {                                                                          \
+        enter();                                                                                   \
+        return leave(P##name arguments);                                                           \
+    }
+
+WATCHED(MPI_Cancel, (MPI_Request * request), (request))
+WATCHED(MPI_Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out),
+        (comm, group, tag, out))
+WATCHED(MPI_Comm_dup, (MPI_Comm comm, MPI_Comm *out), (comm, out))
+WATCHED(MPI_Comm_free, (MPI_Comm * comm), (comm))
+WATCHED(MPI_Comm_group, (MPI_Comm comm, MPI_Group *out), (comm, out))
+WATCHED(MPI_Comm_rank, (MPI_Comm comm, int *out), (comm, out))
+WATCHED(MPI_Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler handler), (comm, handler))
+WATCHED(MPI_Comm_size, (MPI_Comm comm, int *out), (comm, out))
+WATCHED(MPI_Finalize, (void), ())
+WATCHED(MPI_Get_count, (const MPI_Status *status, MPI_Datatype type, int *out), (status, type, out))
+WATCHED(MPI_Group_free, (MPI_Group * group), (group))
+WATCHED(MPI_Group_incl, (MPI_Group group, int n, const int ranks[], MPI_Group *out),
+        (group, n, ranks, out))
+WATCHED(MPI_Improbe,
+        (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
+        (source, tag, comm, flag, message, status))
+WATCHED(MPI_Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status),
+        (source, tag, comm, flag, status))
+WATCHED(MPI_Recv,
+        (void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+         MPI_Status *status),
+        (data, count, type, source, tag, comm, status))
+WATCHED(MPI_Request_free, (MPI_Request * request), (request))
+WATCHED(MPI_Send,
+        (const void *data, int count, MPI_Datatype type, int target, int tag, MPI_Comm comm),
+        (data, count, type, target, tag, comm))
+WATCHED(MPI_Testsome, (int n, MPI_Request requests[], int *out, int which[], MPI_Status statuses[]),
+        (n, requests, out, which, statuses))
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    atomic_store(&starter, syscall(SYS_gettid));
+    enter();
+    const int status = leave(PMPI_Init_thread(argc, argv, required, provided));
+    if (getenv("WATCH_MPI_FUNNELED")) *provided = MPI_THREAD_FUNNELED;
+    atomic_store(&level, *provided);
+    return status;
+}
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out) {
+    enter();
+    if (getenv("WATCH_MPI_APART")) return leave(PMPI_Comm_dup(MPI_COMM_SELF, out));
+    return leave(PMPI_Comm_split_type(comm, type, key, info, out));
+}
+
+int MPI_Isend(const void *data, int count, MPI_Datatype type, int target, int tag, MPI_Comm comm,
+              MPI_Request *request) {
+    atomic_fetch_add(tag == TAG_MESSAGE ? &n_sent : &n_transfers, 1);
+    enter();
+    return leave(PMPI_Isend(data, count, type, target, tag, comm, request));
+}
+
+int MPI_Irecv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+              MPI_Request *request) {
+    atomic_fetch_add(&n_transfers, 1);
+    enter();
+    return leave(PMPI_Irecv(data, count, type, source, tag, comm, request));
+}
+
+int MPI_Mrecv(void *data, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
+    atomic_fetch_add(&n_received, 1);
+    enter();
+    return leave(PMPI_Mrecv(data, count, type, message, status));
+}
+
+__attribute__((destructor)) static void tell(void) {
+    const char *folder = getenv("WATCH_MPI"), *rank = getenv("OMPI_COMM_WORLD_RANK");
+    char path[4096];
+    int foreign = 0;
+    if (!folder || !rank || atomic_load(&n_calls) == 0) return;
+    for (int i = 0; i < n_threads; ++i)
+        foreign += threads[i] != atomic_load(&starter);
+    snprintf(path, sizeof(path), "%s/%s", folder, rank);
+    FILE *file = fopen(path, "w");
+    if (!file) return;
+    fprintf(file, "{\"level\": %d, \"calls\": %llu, \"others\": %d, \"at_once\": %d}\n",
+            atomic_load(&level), (unsigned long long)atomic_load(&n_calls), foreign,
+            atomic_load(&most_inside));
+    fclose(file);
+}
