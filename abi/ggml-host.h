@@ -357,6 +357,12 @@ GGML_API const char *ggml_host_isolated_lost(ggml_backend_dev_t device);
 // Number of the process that computes it; 0 when it is known to have ended, or for a device that is
 // not isolated. [any-thread]
 GGML_API int64_t ggml_host_isolated_process(ggml_backend_dev_t device);
+// For measurements: nanoseconds that the graphs so far took on an isolated device, after the checks
+// that each device's graphs pass, and those of them in which the device itself was busy, in the
+// other process. Their difference is what isolation cost. The second is what that process says, up
+// to the first. Both are 0 for a device that is not isolated. [any-thread]
+GGML_API void ggml_host_isolated_time(ggml_backend_dev_t device, int64_t *out_total_ns,
+                                      int64_t *out_device_ns);
 
 // --- scheduler -----------------------------------------------------------------------------------
 

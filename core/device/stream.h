@@ -33,7 +33,10 @@ void stream_graph_optimize(ggml_backend_t backend, struct ggml_graph *graph);
 // As ggml_backend_graph_compute_async(), of a graph as streams see it. [stream]
 enum ggml_status stream_graph_compute(const char *function, ggml_backend_t backend,
                                       const struct ggml_graph *graph);
-// The same without a check of the nodes, which have passed it before. [stream]
+// The check that it begins with: of the nodes, and that the stream computes. [stream]
+bool stream_graph_check(const char *function, ggml_backend_t backend,
+                        const struct ggml_graph *graph);
+// The same without this check, which the graph has passed before. [stream]
 enum ggml_status stream_graph_enter(const char *function, ggml_backend_t backend,
                                     const struct ggml_graph *graph);
 

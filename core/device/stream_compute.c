@@ -93,14 +93,17 @@ static bool stream_takes(const char *function, ggml_backend_t backend,
                                graph);
 }
 
+bool stream_graph_check(const char *function, ggml_backend_t backend,
+                        const struct ggml_graph *graph) {
+    return stream_takes(function, backend, graph) &&
+           device_offers(backend->table->graph_compute != NULL, function,
+                         device_stream_label(backend), "graph_compute");
+}
+
 // Checks, then computes; the caller has the thread guard.
 static enum ggml_status compute(const char *function, ggml_backend_t backend,
                                 const struct ggml_graph *graph) {
-    if (!stream_takes(function, backend, graph)) return GGML_STATUS_FAILED;
-    const char *label = device_stream_label(backend);
-    if (!device_offers(backend->table->graph_compute != NULL, function, label, "graph_compute")) {
-        return GGML_STATUS_FAILED;
-    }
+    if (!stream_graph_check(function, backend, graph)) return GGML_STATUS_FAILED;
     return stream_graph_enter(function, backend, graph);
 }
 

@@ -16,6 +16,9 @@ struct isolated_device {
     struct channel channel;
     atomic_size_t n_alive; // buffers and streams
     atomic_uint_least64_t next_id;
+    // Of all graphs that were computed: how long their calls took, and how long the device was
+    // busy, as the other process says.
+    atomic_int_least64_t total_ns, device_ns;
     uint64_t generation; // with the lock held: raised when a buffer is freed, which ends all graphs
 };
 

@@ -316,3 +316,11 @@ int64_t ggml_host_isolated_process(ggml_backend_dev_t device) {
     struct isolated_device *isolated = isolated_device_of(device);
     return isolated ? atomic_load(&isolated->channel.pid) : 0;
 }
+
+// The device's first: it is counted last.
+void ggml_host_isolated_time(ggml_backend_dev_t device, int64_t *out_total_ns,
+                             int64_t *out_device_ns) {
+    struct isolated_device *isolated = isolated_device_of(device);
+    if (out_device_ns) *out_device_ns = isolated ? atomic_load(&isolated->device_ns) : 0;
+    if (out_total_ns) *out_total_ns = isolated ? atomic_load(&isolated->total_ns) : 0;
+}

@@ -28,3 +28,10 @@ int64_t ggml_host_isolated_process(ggml_backend_dev_t device) {
     (void)device;
     return 0;
 }
+
+void ggml_host_isolated_time(ggml_backend_dev_t device, int64_t *out_total_ns,
+                             int64_t *out_device_ns) {
+    (void)device;
+    if (out_total_ns) *out_total_ns = 0;
+    if (out_device_ns) *out_device_ns = 0;
+}

@@ -65,8 +65,9 @@ struct isolate_request {
 
 struct isolate_answer {
     uint64_t number;
-    int32_t status;  // enum ggml_host_status
-    int32_t compute; // enum ggml_status
+    int32_t status;     // enum ggml_host_status
+    int32_t compute;    // enum ggml_status
+    int64_t compute_ns; // that the device was busy with the graph, for measurements alone
     char text[ISOLATE_TEXT_SIZE];
 };
 

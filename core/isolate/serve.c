@@ -277,12 +277,14 @@ static enum ggml_host_status end_stream(struct server *server, uint64_t id) {
 }
 
 // A graph that hasn't changed goes without the checks that it has passed before: nobody but this
-// process changes its tensors.
+// process changes its tensors. *out_ns: how long the device was busy, without checks.
 static enum ggml_status compute_graph(ggml_backend_t backend, const struct ggml_graph *graph,
-                                      bool has_changed) {
-    const enum ggml_status status = has_changed ? stream_graph_compute(__func__, backend, graph)
-                                                : stream_graph_enter(__func__, backend, graph);
+                                      bool has_changed, int64_t *out_ns) {
+    if (has_changed && !stream_graph_check(__func__, backend, graph)) return GGML_STATUS_FAILED;
+    const int64_t start = wait_clock_ns();
+    const enum ggml_status status = stream_graph_enter(__func__, backend, graph);
     const enum ggml_host_status late = stream_synchronize(backend);
+    *out_ns = wait_clock_ns() - start;
     return status == GGML_STATUS_SUCCESS ? device_graph_status(late) : status;
 }
 
@@ -293,7 +295,8 @@ static enum ggml_host_status compute(struct server *server, const struct isolate
     const struct served_graph *graph = stream ? serve_graph(server, request) : NULL;
     answer->compute = GGML_STATUS_FAILED;
     if (graph)
-        answer->compute = (int32_t)compute_graph(stream->backend, &graph->view, request->size > 0);
+        answer->compute = (int32_t)compute_graph(stream->backend, &graph->view, request->size > 0,
+                                                 &answer->compute_ns);
     if (graph && answer->compute == GGML_STATUS_SUCCESS) return GGML_HOST_OK;
     const enum ggml_host_status status = ggml_last_status();
     serve_graph_free(server, request->graph);

@@ -47,18 +47,30 @@ static enum ggml_host_status failure(enum ggml_host_status status,
     return answer->compute == GGML_STATUS_ABORTED ? GGML_HOST_ABORTED : status;
 }
 
+// The device can't have been busy for longer than the call took: the other process may say
+// anything.
+static void count_time(struct isolated_device *device, int64_t taken_ns, int64_t said_ns) {
+    const int64_t busy_ns = MAX(said_ns, 0);
+    atomic_fetch_add(&device->total_ns, taken_ns);
+    atomic_fetch_add(&device->device_ns, MIN(busy_ns, taken_ns));
+}
+
 static int32_t stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct isolated_stream *stream = backend->context;
     struct channel *channel = &stream->device->channel;
     struct isolate_request request = {.kind = ISOLATE_COMPUTE, .id = stream->id};
     struct isolate_answer answer = {.compute = GGML_STATUS_FAILED};
+    const int64_t start = wait_clock_ns();
     if (!channel_usable(channel)) return GGML_HOST_DEVICE_LOST;
     if (graph->n_nodes <= 0) return GGML_HOST_OK;
     if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
     enum ggml_host_status status = graph_cache_encode(&stream->cache, graph, &request);
     if (status == GGML_HOST_OK) status = channel_call(channel, &request, -1, &answer);
     channel_unlock(channel);
-    if (status == GGML_HOST_OK) return GGML_HOST_OK;
+    if (status == GGML_HOST_OK) {
+        count_time(stream->device, wait_clock_ns() - start, answer.compute_ns);
+        return GGML_HOST_OK;
+    }
     graph_cache_drop(&stream->cache, request.graph);
     return failure(status, &answer);
 }

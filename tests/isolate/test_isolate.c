@@ -149,6 +149,38 @@ static void test_a_transformer_in_wrapped_memory(void **state) {
     assert_int_equal(virtual_close(&host), 0);
 }
 
+// Of graphs that the device takes a millisecond for at least. Each other device has none.
+static void test_the_time_of_graphs(void **state) {
+    enum { DELAY_US = 1000 };
+    float logits[VOCABULARY];
+    int64_t total_ns = -1, device_ns = -1;
+    struct virtual_host host;
+    struct session s;
+    char options[64];
+    (void)state;
+    ggml_host_isolated_time(cpu(), &total_ns, &device_ns);
+    assert_int_equal(total_ns, 0);
+    assert_int_equal(device_ns, 0);
+    snprintf(options, sizeof(options), "devices=1,graph_delay_us=%d", DELAY_US);
+    virtual_open(&host, options);
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    session_begin(&s, isolated);
+    ggml_host_isolated_time(isolated, &total_ns, &device_ns);
+    assert_int_equal(total_ns, 0);
+    const int64_t start = ggml_time_us();
+    for (int i = 0; i < STEPS; ++i)
+        assert_int_equal(step(&s, step_tokens(i), step_past(i), logits), GGML_STATUS_SUCCESS);
+    const int64_t taken_us = ggml_time_us() - start;
+    ggml_host_isolated_time(isolated, &total_ns, &device_ns);
+    assert_true(device_ns >= STEPS * DELAY_US * 1000);
+    assert_true(total_ns > device_ns);
+    assert_true(total_ns / 1000 <= taken_us + STEPS);
+    ggml_host_isolated_time(isolated, NULL, NULL);
+    session_end(&s);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
 // --- crashes -------------------------------------------------------------------------------------
 
 // The graphs so far are computed again on the CPU, as a program would evaluate its tokens again.
@@ -788,6 +820,7 @@ int main(void) {
         cmocka_unit_test(test_a_transformer_on_the_cpu),
         cmocka_unit_test(test_a_transformer_in_memory_of_the_devices_own),
         cmocka_unit_test(test_a_transformer_in_wrapped_memory),
+        cmocka_unit_test(test_the_time_of_graphs),
         cmocka_unit_test(test_a_loop_survives_its_plugins_bad_access),
         cmocka_unit_test(test_a_scheduler_with_the_cpu),
         cmocka_unit_test(test_a_kill_in_the_middle_of_a_graph),

@@ -148,6 +148,9 @@ static void use(ggml_backend_dev_t device) {
         ggml_backend_t stream = ggml_backend_dev_init(isolated, NULL);
         if (note(stream != NULL)) use_context(isolated, stream);
         ggml_backend_free(stream);
+        int64_t total_ns, device_ns;
+        ggml_host_isolated_time(isolated, &total_ns, &device_ns);
+        assert_in_range(device_ns, 0, total_ns);
         note(ggml_host_isolated_free(isolated) == GGML_HOST_OK);
     } else {
         assert_null(isolated);

@@ -4,7 +4,8 @@
 // A process that computes in turn with another one finds its caches cold and its processor asleep,
 // the process that gave it the work. So there is a third to compare with: a process that computes
 // the same graphs for itself, in its own turn. What an isolated graph takes beyond that is the way
-// there.
+// there, as far as two processes compute alike. What it takes beyond the time that its own process
+// says the device was busy with it, in the very same graph, is its exact cost.
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <stdio.h>
@@ -48,9 +49,13 @@ struct times {
     double here;
     double apart; // in a process that computes for itself
     double isolated;
-    double difference; // of the last two, median of the rounds
+    double device;     // of these, those that the device itself was busy
+    double cost;       // what isolation cost, median of the rounds
+    double least_cost; // the least of them
+    double difference; // of isolated and apart, median of the rounds
     double least;      // of the least that each of them took: what nothing else held up
     double changed;    // isolated, when a parameter changed since
+    double changed_cost;
 };
 
 // --- graphs
@@ -98,6 +103,20 @@ static double compute(struct chain *chain, int in_a_row) {
     for (int i = 0; i < in_a_row && status == GGML_STATUS_SUCCESS; ++i)
         status = ggml_backend_graph_compute(chain->stream, chain->graph);
     return status == GGML_STATUS_SUCCESS ? (bench_ns() - start) / in_a_row : -1;
+}
+
+// The same of a chain on an isolated device. *out_device: those that the device itself was busy;
+// *out_cost: what isolation cost. The rest are checks, which graphs pass on every device.
+static double compute_isolated(struct chain *chain, int in_a_row, double *out_device,
+                               double *out_cost) {
+    ggml_backend_dev_t device = ggml_backend_get_device(chain->stream);
+    int64_t total_before, device_before, total_after, device_after;
+    ggml_host_isolated_time(device, &total_before, &device_before);
+    const double ns = compute(chain, in_a_row);
+    ggml_host_isolated_time(device, &total_after, &device_after);
+    *out_device = (double)(device_after - device_before) / in_a_row;
+    *out_cost = (double)(total_after - total_before) / in_a_row - *out_device;
+    return ns;
 }
 
 // False after the reason was printed.
@@ -197,38 +216,61 @@ static double least(const double *values, int n) {
     return found;
 }
 
+// One list of each, a value per round.
+struct rounds {
+    double *here, *apart, *isolated, *device, *cost, *difference, *changed, *changed_cost;
+};
+enum { N_LISTS = 8 };
+
+static bool rounds_make(int runs, struct rounds *out_rounds) {
+    const size_t n = (size_t)runs;
+    double *all = calloc(N_LISTS * n, sizeof(all[0]));
+    if (!all) return false;
+    *out_rounds = (struct rounds){all,         all + n,     all + 2 * n, all + 3 * n,
+                                  all + 4 * n, all + 5 * n, all + 6 * n, all + 7 * n};
+    return true;
+}
+
+static struct times summarise(const struct rounds *rounds, int runs) {
+    return (struct times){
+        .least_cost = least(rounds->cost, runs) / 1e3,
+        .least = (least(rounds->isolated, runs) - least(rounds->apart, runs)) / 1e3,
+        .here = bench_median(rounds->here, runs) / 1e3,
+        .apart = bench_median(rounds->apart, runs) / 1e3,
+        .isolated = bench_median(rounds->isolated, runs) / 1e3,
+        .device = bench_median(rounds->device, runs) / 1e3,
+        .cost = bench_median(rounds->cost, runs) / 1e3,
+        .difference = bench_median(rounds->difference, runs) / 1e3,
+        .changed = bench_median(rounds->changed, runs) / 1e3,
+        .changed_cost = bench_median(rounds->changed_cost, runs) / 1e3,
+    };
+}
+
 // Times all in turn, so that what else the machine does strikes them alike; then the isolated one
 // with a node that changes each time, which has to be sent again.
 static bool measure_runs(struct contest *contest, const struct options *options,
                          struct times *out_times) {
-    const int runs = options->runs;
+    const int runs = options->runs, in_a_row = options->in_a_row;
     struct chain *isolated = &contest->isolated;
-    double *all = calloc(5 * (size_t)runs, sizeof(all[0]));
-    double *a = all, *b = all + runs, *both = all + 2 * runs, *changed = all + 3 * runs,
-           *apart = all + 4 * runs;
-    bool good = all != NULL;
+    struct rounds r;
+    if (!rounds_make(runs, &r)) return false;
+    bool good = true;
     for (int i = -3; i < runs && good; ++i) {
         const int at = i < 0 ? 0 : i;
-        a[at] = compute(&contest->here, options->in_a_row);
-        apart[at] = control_compute(contest->control, contest->n_nodes);
-        b[at] = compute(isolated, options->in_a_row);
-        both[at] = b[at] - apart[at];
-        good = a[at] >= 0 && apart[at] >= 0 && b[at] >= 0;
+        r.here[at] = compute(&contest->here, in_a_row);
+        r.apart[at] = control_compute(contest->control, contest->n_nodes);
+        r.isolated[at] = compute_isolated(isolated, in_a_row, &r.device[at], &r.cost[at]);
+        r.difference[at] = r.isolated[at] - r.apart[at];
+        good = r.here[at] >= 0 && r.apart[at] >= 0 && r.isolated[at] >= 0;
     }
     for (int i = 0; i < runs && good; ++i) {
+        double device;
         isolated->scaled->op_params[0] ^= 1; // the last bit of the factor
-        changed[i] = compute(isolated, 1);
-        good = changed[i] >= 0;
+        r.changed[i] = compute_isolated(isolated, 1, &device, &r.changed_cost[i]);
+        good = r.changed[i] >= 0;
     }
-    if (good) {
-        out_times->here = bench_median(a, runs) / 1e3;
-        out_times->apart = bench_median(apart, runs) / 1e3;
-        out_times->isolated = bench_median(b, runs) / 1e3;
-        out_times->difference = bench_median(both, runs) / 1e3;
-        out_times->least = (least(b, runs) - least(apart, runs)) / 1e3;
-        out_times->changed = bench_median(changed, runs) / 1e3;
-    }
-    free(all);
+    if (good) *out_times = summarise(&r, runs);
+    free(r.here);
     return good;
 }
 
@@ -259,14 +301,18 @@ static void print_times(const struct options *options, int n_nodes, const struct
     const double ratio = times->isolated / times->apart;
     if (options->json) {
         printf("%s\n    {\"nodes\": %d, \"us\": %.2f, \"apart_us\": %.2f, \"isolated_us\": %.2f, "
+               "\"device_us\": %.2f, \"cost_us\": %.2f, \"least_cost_us\": %.2f, "
                "\"difference_us\": %.2f, \"least_difference_us\": %.2f, \"ratio\": %.4f, "
-               "\"changed_us\": %.2f}",
-               first ? "" : ",", n_nodes, times->here, times->apart, times->isolated,
-               times->difference, times->least, ratio, times->changed);
+               "\"changed_us\": %.2f, \"changed_cost_us\": %.2f}",
+               first ? "" : ",", n_nodes, times->here, times->apart, times->isolated, times->device,
+               times->cost, times->least_cost, times->difference, times->least, ratio,
+               times->changed, times->changed_cost);
         return;
     }
-    printf("%8d %10.1f %10.1f %10.1f %11.1f %10.1f %8.3f %10.1f\n", n_nodes, times->here,
-           times->apart, times->isolated, times->difference, times->least, ratio, times->changed);
+    printf("%8d %10.1f %10.1f %10.1f %10.1f %8.1f %8.1f %11.1f %9.1f %8.3f %10.1f %8.1f\n", n_nodes,
+           times->here, times->apart, times->isolated, times->device, times->cost,
+           times->least_cost, times->difference, times->least, ratio, times->changed,
+           times->changed_cost);
 }
 
 // Measures and prints each size; false after the error was set.
@@ -277,9 +323,10 @@ static bool measure_all(const struct options *options, const struct devices *dev
         json_text_print(stdout, ggml_backend_dev_name(devices->here));
         printf(", \"runs\": %d, \"samples\": [", options->runs);
     } else {
-        printf("us per graph, medians of %d rounds\n%8s %10s %10s %10s %11s %10s %8s %10s\n",
-               options->runs, "nodes", "here", "apart", "isolated", "difference", "of least",
-               "ratio", "changed");
+        printf("us per graph, medians of %d rounds\n"
+               "%8s %10s %10s %10s %10s %8s %8s %11s %9s %8s %10s %8s\n",
+               options->runs, "nodes", "here", "apart", "isolated", "device", "cost", "least",
+               "difference", "of least", "ratio", "changed", "cost");
     }
     for (int i = 0; i < (options->nodes ? 1 : USUAL_SIZES); ++i) {
         struct times times;
@@ -314,9 +361,12 @@ static void print_usage(FILE *stream) {
     print_help(
         "Usage: ggml-bench isolate [OPTION]...\n\n"
         "Computes graphs of small matrices on a device in this process, in another one for\n"
-        "itself, and on the isolated device (ggml_host_isolate), in turn. The difference is that\n"
-        "of the last two, by the median of the rounds and by the least that each of them took,\n"
-        "which counts where other programs keep the processors.\n\n"
+        "itself (apart), and on the isolated device (ggml_host_isolate), in turn. The cost is\n"
+        "what an isolated graph took, after the checks that graphs pass on every device, beyond\n"
+        "the time that the device was busy with it: the median of the rounds, and the least. The "
+        "difference is that of\n"
+        "isolated and apart, by the median of the rounds and by the least that each of them\n"
+        "took, which counts where other programs keep the processors.\n\n"
         "  --device NAME      this device (default: the CPU)\n"
         "  --plugin-path DIR  load the plugins of this directory too\n"
         "  --nodes N          only graphs of about N nodes (default 40, 290, 1155)\n"
