@@ -8,12 +8,9 @@
 
 enum {
     MOST_STATES = 1024,
-    FEWEST_STATES = 16,
+    FEWEST_STATES = 4,
     CANDIDATE_BUDGET = 1 << 20, // over all nodes
     WORD_BUDGET = 1 << 26,      // words of states that are copied over all nodes
-    ALL_STREAMS = 8,            // up to so many all are tried, beyond only some
-    FASTEST_STREAMS = 4,        // of these
-    MOST_CHOICES = FASTEST_STREAMS + GGML_MAX_SRC + 1,
 };
 
 // A partial placement, up to some node. Two states with the same key have the same future.
@@ -202,61 +199,11 @@ static void try_stream(struct beam *beam, int32_t state, int32_t node, int32_t b
     enter_candidate(beam, &candidate);
 }
 
-// Each stream once. Returns how many there are.
-static int32_t add_choice(int32_t *choices, int32_t n, int32_t b) {
-    for (int32_t i = 0; i < n; ++i) {
-        if (choices[i] == b) return n;
-    }
-    choices[n] = b;
-    return n + 1;
-}
-
-// The streams where the node is fastest, the fastest first.
-// Insertion into a short sorted list.
-static int32_t find_fastest(const struct beam *beam, int32_t node, int32_t *out_streams) {
-    int32_t n = 0;
-    for (int32_t b = 0; b < beam->model->n_streams; ++b) {
-        const double seconds = cost_of_node(beam->model, node, b);
-        if (seconds < 0) continue;
-        int32_t k = n < FASTEST_STREAMS ? n++ : FASTEST_STREAMS;
-        for (; k > 0 && seconds < cost_of_node(beam->model, node, out_streams[k - 1]); --k) {
-            if (k < FASTEST_STREAMS) out_streams[k] = out_streams[k - 1];
-        }
-        if (k < FASTEST_STREAMS) out_streams[k] = b;
-    }
-    return n;
-}
-
-// With many streams: the usual one, the fastest, and those where the sources are.
-static int32_t choose_some(const struct beam *beam, int32_t state, int32_t node,
-                           const int32_t *fastest, int32_t n_fastest, int32_t *out_streams) {
-    const struct sched_graph *graph = beam->model->graph;
-    int32_t n = add_choice(out_streams, 0, beam->model->usual[node]);
-    for (int32_t i = 0; i < n_fastest; ++i) {
-        n = add_choice(out_streams, n, fastest[i]);
-    }
-    for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; ++e) {
-        const int32_t b = stream_of(beam, state, graph->edges[e].value);
-        if (cost_of_node(beam->model, node, b) >= 0) n = add_choice(out_streams, n, b);
-    }
-    return n;
-}
-
-// All streams where there are few. O(states * streams * sources) for a node.
-static void try_free(struct beam *beam, int32_t state, int32_t node, const int32_t *fastest,
-                     int32_t n_fastest) {
+// O(states * streams * sources) for a node.
+static void try_free(struct beam *beam, int32_t state, int32_t node) {
     const uint64_t forget = forgotten(beam, state, node);
-    int32_t streams[MOST_CHOICES];
-    if (beam->model->n_streams <= ALL_STREAMS) {
-        for (int32_t b = 0; b < beam->model->n_streams; ++b) {
-            if (cost_of_node(beam->model, node, b) < 0) continue;
-            try_stream(beam, state, node, b, forget);
-        }
-        return;
-    }
-    const int32_t n = choose_some(beam, state, node, fastest, n_fastest, streams);
-    for (int32_t i = 0; i < n; ++i) {
-        try_stream(beam, state, node, streams[i], forget);
+    for (int32_t b = 0; b < beam->model->n_streams; ++b) {
+        if (cost_of_node(beam->model, node, b) >= 0) try_stream(beam, state, node, b, forget);
     }
 }
 
@@ -264,13 +211,11 @@ static void try_free(struct beam *beam, int32_t state, int32_t node, const int32
 // each: so the same code predicts what a placement costs.
 static void expand(struct beam *beam, int32_t node) {
     const enum cost_kind kind = (enum cost_kind)beam->model->kinds[node];
-    int32_t fastest[FASTEST_STREAMS];
-    const int32_t n_fastest = kind == COST_FREE ? find_fastest(beam, node, fastest) : 0;
     memset(beam->table, 0xFF, ((size_t)beam->table_mask + 1) * sizeof(beam->table[0]));
     beam->n_candidates = 0;
     for (int32_t s = 0; s < beam->n_states; ++s) {
         if (kind == COST_FREE && !beam->forced) {
-            try_free(beam, s, node, fastest, n_fastest);
+            try_free(beam, s, node);
             continue;
         }
         int32_t b = beam->model->usual[node];
@@ -368,7 +313,7 @@ static double bytes_to_copy(const struct beam *beam, int32_t state, int32_t node
     return bytes;
 }
 
-// The state that the candidate leads to; with one state only, in its place.
+// The state that the candidate leads to.
 static void follow(struct beam *beam, int32_t state, const struct candidate *from, int32_t node) {
     const size_t n = (size_t)beam->model->n_streams;
     struct state next = {.key = from->key, .seconds = from->seconds, .stream = from->stream};
@@ -377,12 +322,10 @@ static void follow(struct beam *beam, int32_t state, const struct candidate *fro
         next.peak = peak_after(beam, from->parent, node, from->stream, copied);
     }
     beam->next_states[state] = next;
-    if (beam->width > 1) {
-        memcpy(&beam->next_slots[(size_t)state * beam->stride],
-               &beam->slots[(size_t)from->parent * beam->stride],
-               beam->stride * sizeof(beam->slots[0]));
-    }
-    if (beam->width > 1 && beam->limited) {
+    memcpy(&beam->next_slots[(size_t)state * beam->stride],
+           &beam->slots[(size_t)from->parent * beam->stride],
+           beam->stride * sizeof(beam->slots[0]));
+    if (beam->limited) {
         memcpy(&beam->next_held[(size_t)state * n], &beam->held[(size_t)from->parent * n],
                n * sizeof(beam->held[0]));
     }
@@ -504,7 +447,7 @@ static bool assign_slots(struct beam *beam) {
 static int32_t width_of(const struct beam *beam) {
     if (beam->forced) return 1;
     const size_t steps = (size_t)beam->n_steps + 1;
-    const size_t choices = (size_t)MIN(beam->model->n_streams, MOST_CHOICES);
+    const size_t choices = (size_t)beam->model->n_streams;
     const size_t by_budget = CANDIDATE_BUDGET / steps / choices;
     const size_t by_words = WORD_BUDGET / steps / beam->stride;
     const size_t wanted = MIN(MAX(by_budget, FEWEST_STATES), MOST_STATES);
@@ -513,22 +456,11 @@ static int32_t width_of(const struct beam *beam) {
 
 // Takes a beam that is half made.
 static void beam_free(struct beam *beam) {
-    const bool shared = beam->next_states == beam->states;
     void *const arrays[] = {
-        beam->slot_of,
-        beam->first_unread,
-        beam->first_untouched,
-        beam->next_unread,
-        beam->next_untouched,
-        beam->states,
-        beam->slots,
-        beam->held,
-        beam->candidates,
-        beam->table,
-        beam->choices,
-        shared ? NULL : beam->next_states,
-        shared ? NULL : beam->next_slots,
-        shared ? NULL : beam->next_held,
+        beam->slot_of,        beam->first_unread, beam->first_untouched, beam->next_unread,
+        beam->next_untouched, beam->states,       beam->slots,           beam->held,
+        beam->candidates,     beam->table,        beam->choices,         beam->next_states,
+        beam->next_slots,     beam->next_held,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);
@@ -555,20 +487,9 @@ static bool make_states(struct beam *beam, struct state **out_states, uint64_t *
     return *out_states && *out_slots && *out_held;
 }
 
-// With a beam of one state, as for a placement that is given, the next one takes its place.
-static bool make_next_states(struct beam *beam) {
-    if (beam->width > 1) {
-        return make_states(beam, &beam->next_states, &beam->next_slots, &beam->next_held);
-    }
-    beam->next_states = beam->states;
-    beam->next_slots = beam->slots;
-    beam->next_held = beam->held;
-    return true;
-}
-
 static bool make_candidates(struct beam *beam) {
     const size_t width = (size_t)beam->width;
-    const size_t most = width * (size_t)MIN(beam->model->n_streams, MOST_CHOICES);
+    const size_t most = width * (size_t)beam->model->n_streams;
     size_t table = 4;
     while (table < 2 * most)
         table *= 2;
@@ -585,7 +506,8 @@ static bool beam_init(struct beam *beam) {
     if (!assign_slots(beam)) return false;
     beam->width = width_of(beam);
     if (!make_states(beam, &beam->states, &beam->slots, &beam->held)) return false;
-    if (!make_next_states(beam) || !make_candidates(beam)) return false;
+    if (!make_states(beam, &beam->next_states, &beam->next_slots, &beam->next_held)) return false;
+    if (!make_candidates(beam)) return false;
     memcpy(beam->held, beam->model->held, (size_t)beam->model->n_streams * sizeof(beam->held[0]));
     beam->n_states = 1;
     beam->states[0].stream = -1;

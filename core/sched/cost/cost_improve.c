@@ -8,8 +8,7 @@ enum {
     LONGEST_MOVE = 32,
     MOST_PASSES = 8,
     MOST_RISES = 4,       // a run ends after so many moves that each made it worse
-    ALL_STREAMS = 8,      // up to so many all are tried, beyond only where neighbours are
-    MOST_NEIGHBOURS = 16, // of these
+    MOST_NEIGHBOURS = 16, // streams that are tried for a node
 };
 
 // The placement that is improved, with who reads what: that makes the change by one move O(streams
@@ -128,15 +127,13 @@ static int32_t list_neighbours(const struct search *s, int32_t node, int32_t *ou
     return n;
 }
 
-// Tries every stream, or those where neighbours are if there are many. Returns the (negative) gain.
+// Tries the streams of the node's neighbours. Returns the (negative) gain.
 static double improve_node(struct search *s, int32_t node) {
     int32_t streams[MOST_NEIGHBOURS];
     double gained = 0;
-    const bool all = s->model->n_streams <= ALL_STREAMS;
-    const int32_t n = all ? s->model->n_streams : list_neighbours(s, node, streams);
+    const int32_t n = list_neighbours(s, node, streams);
     for (int32_t i = 0; i < n; ++i) {
-        const int32_t b = all ? i : streams[i];
-        if (b != s->place[node]) gained += move_run(s, node, b);
+        if (streams[i] != s->place[node]) gained += move_run(s, node, streams[i]);
     }
     return gained;
 }
