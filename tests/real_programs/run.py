@@ -9,6 +9,7 @@ import rows_api  # noqa: F401 each adds its rows
 import rows_foreign  # noqa: F401
 import rows_ggml  # noqa: F401
 import rows_models  # noqa: F401
+import rows_perplexity  # noqa: F401
 import rows_quantize  # noqa: F401
 import rows_server  # noqa: F401
 import rows_whisper  # noqa: F401
