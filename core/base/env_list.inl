@@ -17,7 +17,7 @@ GGML_ENV_ROW(GGML_DEVICES, "all",
 GGML_ENV_ROW(GGML_BACKEND_PATH, "none", "One plugin file that load_all loads in addition.")
 GGML_ENV_ROW(GGML_FOREIGN_PATH, "none",
              "List of absolute paths, separated by ':', of binaries of ggml's own backends, or of folders "
-             "of them, whose devices the plugin foreign offers; docs/foreign.md has the rest. none: it "
+             "of them, whose devices the plugin foreign offers; docs/plugins/foreign.md has the rest. none: it "
              "offers only to open some later.")
 GGML_ENV_ROW(GGML_FOREIGN_RPC, "none",
              "List of servers host:port, separated by ',', of ggml's RPC backend, whose devices the plugin "
@@ -109,7 +109,7 @@ GGML_ENV_ROW(GGML_METAL_DISABLE_REORDER, "0",
              "1: the Metal plugin computes the nodes of a graph in the order in which they come, though "
              "another one would need fewer launches and waits.")
 GGML_ENV_ROW(GGML_MPI_NODES, "every other process of the job",
-             "How many ggml-node the MPI plugin waits for at start; docs/mpi.md says when to set it.")
+             "How many ggml-node the MPI plugin waits for at start; docs/plugins/mpi.md says when to set it.")
 GGML_ENV_ROW(GGML_MPI_START_SECONDS, "30", "How long the MPI plugin waits for them.")
 GGML_ENV_ROW(GGML_MPI_DEADLINE, "30",
              "Seconds after which a node of which nothing is heard, while it owes an answer, is lost.")

@@ -84,7 +84,7 @@ FILES = {
         "list.c": re.compile(r"```c\n((?:(?!```).)*?int main\(int argc.*?)```", re.S)},
 }
 # Documents whose commands run in a copy of the source tree, with the build folder unless they make one.
-IN_SOURCES = {"CONTRIBUTING.md", "docs/cuda.md", "docs/real-programs.md", "docs/writing-a-plugin.md"}
+IN_SOURCES = {"CONTRIBUTING.md", "docs/plugins/cuda.md", "docs/real-programs.md", "docs/writing-a-plugin.md"}
 results = []
 
 
@@ -210,7 +210,7 @@ def check_picture(env):
 def main():
     used = set()
     documents = ["README.md", "CONTRIBUTING.md"]
-    documents += sorted("docs/" + name for name in os.listdir(os.path.join(SOURCE, "docs")) if name.endswith(".md"))
+    documents += sorted(os.path.relpath(path, SOURCE) for path in glob.glob(os.path.join(SOURCE, "docs", "**", "*.md"), recursive=True))
     ci = read(".ci/run")
     with tempfile.TemporaryDirectory() as folder:
         env = install(folder)

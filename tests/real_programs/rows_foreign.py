@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Binaries of ggml's own backends as devices of this host: docs/foreign.md."""
+"""Binaries of ggml's own backends as devices of this host: docs/plugins/foreign.md."""
 import os
 import re
 import signal
@@ -14,7 +14,7 @@ from rows_models import COMMON, EXACT, PROMPT
 BACKENDS = LIBRARIES + "/ggml/backends0/libggml-%s.so"
 SERVER = "/usr/libexec/x86_64-linux-gnu/llama/bin/ggml-rpc-server"
 LAVAPIPE = {"GGML_VK_VISIBLE_DEVICES": "0", "VK_LOADER_DRIVERS_SELECT": "*lvp*"}
-# Operations of which ggml's own kernels fail cases by value (docs/foreign.md has the numbers). What is not here must pass.
+# Operations of which ggml's own kernels fail cases by value (docs/plugins/foreign.md has the numbers). What is not here must pass.
 CPU_INEXACT = {"CONV_2D", "CONV_3D", "CONV_TRANSPOSE_1D", "CONV_TRANSPOSE_2D", "FLASH_ATTN_EXT", "GATED_LINEAR_ATTN", "GEGLU",
                "GEGLU_QUICK", "GELU", "GELU_QUICK", "GLU", "IM2COL", "RWKV_WKV6", "RWKV_WKV7", "SOFTPLUS", "UNARY", "UPSCALE"}
 SECONDS = 300
