@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "device/check.h"
 #include "ggml-impl.h"
-#include "machine/numa.h"
+#include "machine/topology/numa.h"
 
 enum { BLOCK_ALIGNMENT = 64 }; // a cache line, and the widest vector
 

@@ -16,7 +16,7 @@
 #include "base/env.h"
 #include "ggml-host.h"
 #include "ggml.h"
-#include "machine/topology_plain.h"
+#include "machine/topology/topology_plain.h"
 #include "plugin/probe/probe_machine.h"
 #include "support/temp_folder.h"
 

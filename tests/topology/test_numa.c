@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "machine/numa.h"
+#include "machine/topology/numa.h"
 
 enum { OF_ADDRESS = 2, INTERLEAVE = 3 }; // of the kernel's numbers
 

@@ -21,9 +21,9 @@
 #include "base/sanitizer.h"
 #include "base/status.h"
 #include "ggml-host.h"
-#include "machine/hwloc_table.h"
-#include "machine/topology.h"
-#include "machine/topology_plain.h"
+#include "machine/topology/hwloc_table.h"
+#include "machine/topology/topology.h"
+#include "machine/topology/topology_plain.h"
 #include "support/temp_folder.h"
 #include "topology/system_files.h"
 

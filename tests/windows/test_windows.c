@@ -22,7 +22,7 @@
 #include "ggml-cpu.h"
 #include "ggml-host.h"
 #include "gguf.h"
-#include "machine/topology.h"
+#include "machine/topology/topology.h"
 
 // In no single code page.
 #define ODD_NAME "Größe 文件 имя"

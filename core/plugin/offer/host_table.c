@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-impl.h"
-#include "machine/numa.h"
-#include "machine/topology.h"
+#include "machine/topology/numa.h"
+#include "machine/topology/topology.h"
 #include "plugin/offer/extensions.h"
 #include "plugin/registry/plugin.h"
 

@@ -7,7 +7,7 @@
 #include "base/env.h"
 #include "base/status.h"
 #include "ggml-impl.h"
-#include "machine/topology_system.h"
+#include "machine/topology/topology_system.h"
 #include "plugin/probe/cache/probe_cache.h"
 #include "plugin/probe/probe_jobs.h"
 #include "plugin/probe/process/probe_process.h"

@@ -4,7 +4,7 @@
 #ifndef GGML_PLUGIN_PROBE_PROBE_MACHINE_H
 #define GGML_PLUGIN_PROBE_PROBE_MACHINE_H
 
-#include "machine/topology_table.h"
+#include "machine/topology/topology_table.h"
 #include "plugin/probe/message/probe_result.h"
 
 // Linux; whom the topology asks first wherever this is linked. What a helper said is remembered as

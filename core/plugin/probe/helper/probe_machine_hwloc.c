@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "machine/hwloc_table.h"
+#include "machine/topology/hwloc_table.h"
 #include "plugin/probe/probe_machine.h"
 
 // hwloc's variables make other machines of this one, and name folders whose libraries it maps.

@@ -5,7 +5,7 @@
 
 #include "base/data/arena.h"
 #include "ggml-host.h"
-#include "machine/topology_table.h"
+#include "machine/topology/topology_table.h"
 #include "plugin/image/plugin_file.h"
 #include "plugin/load/record.h"
 #include "plugin/probe/message/probe_bytes.h"

@@ -3,8 +3,8 @@
 #ifndef GGML_MACHINE_HWLOC_TABLE_H
 #define GGML_MACHINE_HWLOC_TABLE_H
 
-#include "machine/hwloc_calls.h"
-#include "machine/topology_table.h"
+#include "machine/topology/hwloc_calls.h"
+#include "machine/topology/topology_table.h"
 
 // Loads this machine, CPUs included that this process may not use. NULL if hwloc can't, or where
 // memory is so short that hwloc would crash. [init]

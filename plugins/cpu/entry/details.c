@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What there is to know about the device beyond its properties (extension "ggml.device-info").
-#include "runtime/details.h"
+#include "entry/details.h"
 
 #include <pthread.h>
 #include <stdio.h>

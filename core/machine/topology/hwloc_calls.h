@@ -10,7 +10,7 @@
 
 struct hwloc_calls {
 #define HWLOC_ROW(name) __typeof__(hwloc_##name) *name;
-#include "machine/hwloc_list.inl"
+#include "machine/topology/hwloc_list.inl"
 };
 
 // Maps hwloc, for the rest of the process. NULL if it is not installed, too old, or there is no

@@ -6,7 +6,7 @@
 #ifndef GGML_MACHINE_TOPOLOGY_PLAIN_H
 #define GGML_MACHINE_TOPOLOGY_PLAIN_H
 
-#include "machine/topology_system.h"
+#include "machine/topology/topology_system.h"
 
 struct topology_plain_source {
     const char *root;        // folder that has a copy of /sys; "": the system's own

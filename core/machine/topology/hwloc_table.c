@@ -2,7 +2,7 @@
 // Goes from each logical CPU to the root and notes core, package and caches on the way; nodes and
 // kinds of cores have sets of CPUs.
 #define _DEFAULT_SOURCE
-#include "machine/hwloc_table.h"
+#include "machine/topology/hwloc_table.h"
 
 #include <string.h>
 #include <sys/mman.h>

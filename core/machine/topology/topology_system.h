@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "ggml-plugin.h"
-#include "machine/topology_table.h"
+#include "machine/topology/topology_table.h"
 
 // Everything but cpu_features. OUT_OF_MEMORY, or UNSUPPORTED if the machine can't be discovered or
 // nothing of it may be used. Called once, before the others. [init]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Discovers the machine once, on the first call, and bounds the number of threads by its
 // performance cores and the CPU quota. A failure is kept, too: every later call returns it.
-#include "machine/topology.h"
+#include "machine/topology/topology.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "ggml-host.h"
 #include "machine/cpu_features.h"
-#include "machine/topology_system.h"
+#include "machine/topology/topology_system.h"
 
 static struct {
     pthread_once_t once;

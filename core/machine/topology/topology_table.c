@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Counts packages, cores of both kinds and nodes among the CPUs that may be used, and orders the
 // cores for workers. Sets of CPUs have a fixed size, so that nothing is allocated.
-#include "machine/topology_table.h"
+#include "machine/topology/topology_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "machine/topology_system.h"
+#include "machine/topology/topology_system.h"
 
 struct core {
     bool is_slow;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/dl/dl.h"
-#include "machine/hwloc_calls.h"
+#include "machine/topology/hwloc_calls.h"
 
 // The number is that of the binary interface of every hwloc 2.
 #define HWLOC_LIBRARY "libhwloc.so.15"
@@ -16,7 +16,7 @@ static const struct {
     size_t offset;
 } rows[] = {
 #define HWLOC_ROW(name) {"hwloc_" #name, offsetof(struct hwloc_calls, name)},
-#include "machine/hwloc_list.inl"
+#include "machine/topology/hwloc_list.inl"
 };
 
 const struct hwloc_calls *hwloc_calls_open(void) {

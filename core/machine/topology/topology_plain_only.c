@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 
 #include "machine/cgroup.h"
-#include "machine/topology_plain.h"
-#include "machine/topology_system.h"
+#include "machine/topology/topology_plain.h"
+#include "machine/topology/topology_system.h"
 
 static topology_asker *_Atomic asker;
 

@@ -6,10 +6,10 @@
 #include "base/env.h"
 #include "base/status.h"
 #include "machine/cgroup.h"
-#include "machine/hwloc_table.h"
-#include "machine/topology.h"
-#include "machine/topology_plain.h"
-#include "machine/topology_system.h"
+#include "machine/topology/hwloc_table.h"
+#include "machine/topology/topology.h"
+#include "machine/topology/topology_plain.h"
+#include "machine/topology/topology_system.h"
 
 static const struct hwloc_calls *hwloc;
 static hwloc_topology_t machine;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Streams as the ranks of a group (extension "ggml.comm"). They don't queue, so that everything is
 // done by the calling thread before an entry returns; what is sent is kept until it is received.
-#include "runtime/comm.h"
+#include "entry/comm.h"
 
 #include "base/util.h"
 #include "runtime/device.h"

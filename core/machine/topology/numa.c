@@ -4,7 +4,7 @@
 // thread. Interleaving needs no knowledge of which thread reads what, which changes with each
 // product. The system's calls are made by their numbers: libnuma would be one more dependency.
 #define _GNU_SOURCE
-#include "machine/numa.h"
+#include "machine/topology/numa.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "machine/topology.h"
+#include "machine/topology/topology.h"
 #endif
 
 static bool has(const uint64_t *words, unsigned node) {

@@ -2,7 +2,7 @@
 // Linux: the affinity by sched_getaffinity(); cores, packages, caches and speeds of cores from what
 // hwloc said in another process, or else from /sys. Nothing is allocated.
 #define _GNU_SOURCE
-#include "machine/topology_plain.h"
+#include "machine/topology/topology_plain.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "base/fault.h"
 #include "base/status.h"
 #include "machine/number_list.h"
-#include "machine/topology_system.h"
+#include "machine/topology/topology_system.h"
 
 #ifdef __linux__
 #include <sched.h>

@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/win32.h"
-#include "machine/topology.h"
-#include "machine/topology_system.h"
+#include "machine/topology/topology.h"
+#include "machine/topology/topology_system.h"
 
 // Logical CPU i is bit i % 64 of group i / 64.
 enum { MAX_GROUPS = 64 };

@@ -4,8 +4,8 @@
 
 #include "ggml-plugin.h"
 
-#include "runtime/comm.h"
-#include "runtime/details.h"
+#include "entry/comm.h"
+#include "entry/details.h"
 #include "runtime/device.h"
 #include "runtime/profile.h"
 
