@@ -9,11 +9,8 @@
 // error was set.
 static bool enter(ggml_backend_sched_t sched, const struct ggml_cgraph *graph,
                   const char *function) {
-    if (!sched || !graph) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the %s is NULL", function,
-                  sched ? "graph" : "scheduler");
+    if (!sched_is_given(sched, function, "scheduler") || !sched_is_given(graph, function, "graph"))
         return false;
-    }
     for (int b = 0; b < sched->setup.n_streams; ++b) {
         if (!sched_stream_is_live(sched, b, function)) return false;
     }
@@ -46,20 +43,14 @@ static void forget_pins(ggml_backend_sched_t sched) {
 // The results of the passes stay: the next graph may repeat this one.
 void ggml_backend_sched_reset(ggml_backend_sched_t sched) {
     THREAD_GUARD_VOID(sched);
-    if (!sched) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
-        return;
-    }
+    if (!sched_is_given(sched, __func__, "scheduler")) return;
     if (sched->setup.n_pins > 0) forget_pins(sched);
     sched->state = SCHED_RESET;
 }
 
 void ggml_backend_sched_synchronize(ggml_backend_sched_t sched) {
     THREAD_GUARD_VOID(sched);
-    if (!sched) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
-        return;
-    }
+    if (!sched_is_given(sched, __func__, "scheduler")) return;
     sched_wait_all(&sched->setup, &sched->runs);
     // One graph after the other then always uses the same copy, which devices may have prepared
     // for.

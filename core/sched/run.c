@@ -98,11 +98,7 @@ static bool make_copy(struct runner *runner, int32_t copy, int32_t split) {
         copy_blocking(runner, from, to, value->tensor, dst);
         return ggml_fail_count() == failures_before;
     }
-    if (event_of(runner, to)) {
-        ggml_backend_event_wait(target, event_of(runner, to));
-    } else {
-        sched_wait(work->setup, runner->runs, to);
-    }
+    order_after(runner, to, to); // which may still read what lies in the copy
     runner->runs->queues[to].busy = true;
     if (application_copied(runner, copy, split)) return ggml_fail_count() == failures_before;
     if (sched_is_expert_copy(work->graph, input))
@@ -193,19 +189,17 @@ static enum ggml_status failed(const struct runner *runner, int32_t number,
 static bool copy_inputs(struct runner *runner, int32_t number) {
     const struct sched_work *work = runner->work;
     const struct sched_split *split = &work->partition->splits[number];
-    if (split->n_inputs == 0) return true; // then there may be no list
-    const int32_t *inputs = work->partition->inputs + split->first_input;
-    const bool weights_last = work->callbacks->copy != NULL;
-    for (int32_t i = 0; i < split->n_inputs; ++i) {
-        if (weights_last && sched_is_host_weight(work->graph, &work->partition->copies[inputs[i]]))
-            continue;
-        if (!copy_input(runner, inputs[i], number)) return false;
+    const int n_passes = work->callbacks->copy ? 2 : 1;
+    bool copied = true;
+    for (int pass = 0; pass < n_passes; ++pass) {
+        for (int32_t i = 0; i < split->n_inputs && copied; ++i) {
+            const int32_t copy = work->partition->inputs[split->first_input + i];
+            const bool last =
+                n_passes == 2 && sched_is_host_weight(work->graph, &work->partition->copies[copy]);
+            if (last == (pass == 1)) copied = copy_input(runner, copy, number);
+        }
     }
-    for (int32_t i = 0; weights_last && i < split->n_inputs; ++i) {
-        if (!sched_is_host_weight(work->graph, &work->partition->copies[inputs[i]])) continue;
-        if (!copy_input(runner, inputs[i], number)) return false;
-    }
-    return true;
+    return copied;
 }
 
 // Waits, copies, computes and records the event by which later splits know that this one is

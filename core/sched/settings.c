@@ -169,9 +169,7 @@ static enum ggml_host_status take_costs(const struct ggml_backend_sched *sched, 
 enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
                                            const struct ggml_device_figures *const *figures) {
     THREAD_GUARD(sched, GGML_HOST_BUSY);
-    if (!sched) {
-        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
-    }
+    if (!sched_is_given(sched, __func__, "scheduler")) return GGML_HOST_INVALID_ARGUMENT;
     const size_t n = (size_t)sched->setup.n_streams;
     struct ggml_device_figures *copy = figures ? ggml_mem_calloc(n, sizeof(copy[0])) : NULL;
     struct ggml_device_link *links = figures ? ggml_mem_calloc(n * n, sizeof(links[0])) : NULL;

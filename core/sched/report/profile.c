@@ -79,20 +79,17 @@ static int compare_slices(const void *a, const void *b) {
     return (left->node > right->node) - (left->node < right->node);
 }
 
-// Names of all streams in one allocation, pointers first.
-static char **copy_devices(const struct ggml_backend_sched *sched) {
-    size_t bytes = (size_t)sched->setup.n_streams * sizeof(char *);
-    for (int b = 0; b < sched->setup.n_streams; ++b) {
-        bytes += strlen(sched_stream_label(&sched->setup, b)) + 1;
+// Names of all streams. false without memory.
+static bool copy_devices(const struct ggml_backend_sched *sched, ggml_sched_profile_t result) {
+    const size_t n = (size_t)sched->setup.n_streams;
+    result->devices = arena_alloc(&result->arena, n * sizeof(result->devices[0]));
+    bool copied = result->devices != NULL;
+    for (size_t b = 0; b < n && copied; ++b) {
+        const char *label = sched_stream_label(&sched->setup, (int32_t)b);
+        result->devices[b] = arena_strdup(&result->arena, label);
+        copied = result->devices[b] != NULL;
     }
-    char **devices = ggml_mem_alloc(bytes);
-    char *next = devices ? (char *)(devices + sched->setup.n_streams) : NULL;
-    for (int b = 0; devices && b < sched->setup.n_streams; ++b) {
-        const size_t size = strlen(sched_stream_label(&sched->setup, b)) + 1;
-        devices[b] = memcpy(next, sched_stream_label(&sched->setup, b), size);
-        next += size;
-    }
-    return devices;
+    return copied;
 }
 
 // A span as the application sees it, with times since the recording began.
@@ -128,8 +125,7 @@ static ggml_sched_profile_t make_result(struct ggml_backend_sched *sched) {
     ggml_sched_profile_t result = ggml_mem_calloc(1, sizeof(*result));
     if (!result) return NULL;
     result->slices = ggml_mem_calloc(n > 0 ? n : 1, sizeof(result->slices[0]));
-    result->devices = copy_devices(sched);
-    if (!result->slices || !result->devices) {
+    if (!result->slices || !copy_devices(sched, result)) {
         ggml_sched_profile_free(result);
         return NULL;
     }
@@ -167,7 +163,7 @@ void ggml_sched_profile_free(ggml_sched_profile_t profile) {
     if (!profile) return;
     ggml_mem_free(profile->slices);
     ggml_mem_free(profile->tensors);
-    ggml_mem_free(profile->devices);
+    arena_free(&profile->arena);
     ggml_mem_free(profile->text);
     ggml_mem_free(profile->json);
     ggml_mem_free(profile);

@@ -10,6 +10,17 @@
 #include "sched/report/profile.h"
 #include "sched/report/text_writer.h"
 
+// How kinds of slices are called: in the table, where parentheses tell them from operations of the
+// graph; in names, before the tensor or the device; and as categories of a viewer.
+static const struct {
+    const char *label, *verb, *category; // label and verb of a node: its operation
+} kinds[] = {
+    [GGML_SCHED_SLICE_NODE] = {NULL, NULL, "node"},
+    [GGML_SCHED_SLICE_SPLIT] = {"(split)", "split", "split"},
+    [GGML_SCHED_SLICE_COPY] = {"(copy to it)", "copy", "copy"},
+    [GGML_SCHED_SLICE_WAIT] = {"(wait for it)", "wait for", "wait"},
+};
+
 // --- text
 
 // What the slices of one device, kind and operation took.
@@ -50,16 +61,6 @@ static size_t sum_up(ggml_sched_profile_t profile, struct total *totals) {
     return n;
 }
 
-// Parentheses tell what the scheduler does from operations of the graph.
-static const char *label(const struct ggml_sched_slice *slice) {
-    switch (slice->kind) {
-    case GGML_SCHED_SLICE_SPLIT: return "(split)";
-    case GGML_SCHED_SLICE_COPY: return "(copy to it)";
-    case GGML_SCHED_SLICE_WAIT: return "(wait for it)";
-    default: return slice->op;
-    }
-}
-
 // A table of totals, the most time first, for a look at where a graph spends it. A total per slice
 // is enough memory in any case.
 const char *ggml_sched_profile_text(ggml_sched_profile_t profile) {
@@ -76,8 +77,9 @@ const char *ggml_sched_profile_text(ggml_sched_profile_t profile) {
              "nodes", "ms");
     for (size_t i = 0; i < n; ++i) {
         const struct ggml_sched_slice *slice = totals[i].slice;
+        const bool is_node = slice->kind == GGML_SCHED_SLICE_NODE;
         text_put(&writer, "%-12s %-20s %-6s %8" PRIu64 " %8" PRIu64 " %12.3f\n", slice->device,
-                 label(slice), slice->kind == GGML_SCHED_SLICE_NODE ? slice->type : "",
+                 is_node ? slice->op : kinds[slice->kind].label, is_node ? slice->type : "",
                  totals[i].n_slices, totals[i].n_nodes, (double)totals[i].ns / 1e6);
     }
     if (profile->lost > 0) text_put(&writer, "%" PRIu64 " slices were lost\n", profile->lost);
@@ -113,25 +115,13 @@ static void put_time(struct text_writer *writer, const char *name, uint64_t ns) 
 // Viewers colour slices by category and sum them up by name, which therefore has no numbers of
 // nodes.
 static void put_name(struct text_writer *writer, const struct ggml_sched_slice *slice) {
-    // A node's verb is its operation.
-    static const char *const verbs[] = {
-        [GGML_SCHED_SLICE_SPLIT] = "split",
-        [GGML_SCHED_SLICE_COPY] = "copy",
-        [GGML_SCHED_SLICE_WAIT] = "wait for",
-    };
-    static const char *const categories[] = {
-        [GGML_SCHED_SLICE_NODE] = "node",
-        [GGML_SCHED_SLICE_SPLIT] = "split",
-        [GGML_SCHED_SLICE_COPY] = "copy",
-        [GGML_SCHED_SLICE_WAIT] = "wait",
-    };
     // Longer names are cut off: the tensor's whole name is among the arguments.
     char name[256];
     snprintf(name, sizeof(name), "%s %s",
-             slice->kind == GGML_SCHED_SLICE_NODE ? slice->op : verbs[slice->kind],
+             slice->kind == GGML_SCHED_SLICE_NODE ? slice->op : kinds[slice->kind].verb,
              slice->kind == GGML_SCHED_SLICE_WAIT ? slice->device : slice->name);
     text_put_member(writer, "name", name);
-    text_put_member(writer, "cat", categories[slice->kind]);
+    text_put_member(writer, "cat", kinds[slice->kind].category);
 }
 
 // Shown when a slice is selected. Numbers stay below 2^63, which all readers take.
