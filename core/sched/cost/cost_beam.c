@@ -23,10 +23,8 @@ struct state {
 
 // A state that may follow, before the best of all are kept.
 struct candidate {
-    uint64_t key;
-    double seconds;
+    struct state next;
     int32_t parent;
-    int32_t stream;
 };
 
 // How the state of a step came about: enough to walk back from the last one.
@@ -160,11 +158,11 @@ static bool exceeds(const struct beam *beam, int32_t b, double bytes) {
 // Open addressing with linear probing; the table is never more than half full. Of two with the
 // same key the cheaper stays.
 static void enter_candidate(struct beam *beam, const struct candidate *candidate) {
-    uint32_t place = (uint32_t)(candidate->key >> 7) & beam->table_mask;
+    uint32_t place = (uint32_t)(candidate->next.key >> 7) & beam->table_mask;
     while (beam->table[place] >= 0) {
         struct candidate *other = &beam->candidates[beam->table[place]];
-        if (other->key == candidate->key) {
-            if (candidate->seconds < other->seconds) *other = *candidate;
+        if (other->next.key == candidate->next.key) {
+            if (candidate->next.seconds < other->next.seconds) *other = *candidate;
             return;
         }
         place = (place + 1) & beam->table_mask;
@@ -178,9 +176,9 @@ static void enter_candidate(struct beam *beam, const struct candidate *candidate
 static void try_stream(struct beam *beam, int32_t state, int32_t node, int32_t b, uint64_t forget) {
     const struct cost_model *model = beam->model;
     const struct sched_graph *graph = model->graph;
-    struct candidate candidate = {beam->states[state].key ^ forget,
-                                  beam->states[state].seconds + cost_of_node(model, node, b), state,
-                                  b};
+    struct state next = {.key = beam->states[state].key ^ forget,
+                         .seconds = beam->states[state].seconds + cost_of_node(model, node, b),
+                         .stream = b};
     double copied = 0;
     for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; ++e) {
         const int32_t value = graph->edges[e].value;
@@ -188,15 +186,14 @@ static void try_stream(struct beam *beam, int32_t state, int32_t node, int32_t b
         if (!cost_is_first_edge(graph, node, e) || !needs_copy(beam, state, value, b, &from)) {
             continue;
         }
-        candidate.seconds += cost_of_copy(model, value, from, b);
+        next.seconds += cost_of_copy(model, value, from, b);
         copied += copy_bytes(beam, value);
-        if (model->last_read[value] != node) candidate.key ^= mix(value, b, true);
+        if (model->last_read[value] != node) next.key ^= mix(value, b, true);
     }
-    if (is_free(beam, node) && model->last_touch[node] != node) {
-        candidate.key ^= mix(node, b, false);
-    }
-    if (beam->limited && exceeds(beam, b, peak_after(beam, state, node, b, copied))) return;
-    enter_candidate(beam, &candidate);
+    if (is_free(beam, node) && model->last_touch[node] != node) next.key ^= mix(node, b, false);
+    if (beam->limited) next.peak = peak_after(beam, state, node, b, copied);
+    if (beam->limited && exceeds(beam, b, next.peak)) return;
+    enter_candidate(beam, &(struct candidate){next, state});
 }
 
 // O(states * streams * sources) for a node.
@@ -232,12 +229,12 @@ static void expand(struct beam *beam, int32_t node) {
 static void select_cheapest(struct candidate *candidates, int32_t count, int32_t n) {
     int32_t low = 0, high = count - 1;
     while (low < high) {
-        const double pivot = candidates[low + (high - low) / 2].seconds;
+        const double pivot = candidates[low + (high - low) / 2].next.seconds;
         int32_t i = low, k = high;
         while (i <= k) {
-            while (candidates[i].seconds < pivot)
+            while (candidates[i].next.seconds < pivot)
                 ++i;
-            while (candidates[k].seconds > pivot)
+            while (candidates[k].next.seconds > pivot)
                 --k;
             if (i > k) break;
             const struct candidate swap = candidates[i];
@@ -267,12 +264,12 @@ static void make_copies(struct beam *beam, int32_t state, const struct candidate
         const int32_t value = graph->edges[e].value;
         int32_t ignored;
         if (!cost_is_first_edge(graph, node, e)) continue;
-        if (!needs_copy(beam, from->parent, value, from->stream, &ignored)) continue;
+        if (!needs_copy(beam, from->parent, value, from->next.stream, &ignored)) continue;
         const bool passing = beam->slot_of[value] < 0 && beam->model->setup->pipeline_depth == 1;
-        if (!passing) add_held(beam, state, from->stream, copy_bytes(beam, value));
+        if (!passing) add_held(beam, state, from->next.stream, copy_bytes(beam, value));
         if (beam->slot_of[value] < 0) continue;
-        slot(beam, beam->next_slots, state, value)[1 + from->stream / 64] |= (uint64_t)1
-                                                                             << (from->stream % 64);
+        slot(beam, beam->next_slots, state, value)[1 + from->next.stream / 64] |=
+            (uint64_t)1 << (from->next.stream % 64);
     }
 }
 
@@ -294,34 +291,16 @@ static void forget_copies(struct beam *beam, int32_t state, int32_t node) {
 static void forget_results(struct beam *beam, int32_t state, const struct candidate *from,
                            int32_t node) {
     for (int32_t i = beam->first_untouched[node]; i >= 0; i = beam->next_untouched[i]) {
-        const int32_t b = i == node ? from->stream : stream_of(beam, from->parent, i);
+        const int32_t b = i == node ? from->next.stream : stream_of(beam, from->parent, i);
         if (i != node && !is_kept(beam, i)) add_held(beam, state, b, -beam->model->bytes[i]);
         if (beam->slot_of[i] >= 0) *slot(beam, beam->next_slots, state, i) = 0;
     }
 }
 
-// Of all copies that the node needs on stream b.
-static double bytes_to_copy(const struct beam *beam, int32_t state, int32_t node, int32_t b) {
-    const struct sched_graph *graph = beam->model->graph;
-    double bytes = 0;
-    for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; ++e) {
-        int32_t ignored;
-        if (!cost_is_first_edge(graph, node, e)) continue;
-        if (!needs_copy(beam, state, graph->edges[e].value, b, &ignored)) continue;
-        bytes += copy_bytes(beam, graph->edges[e].value);
-    }
-    return bytes;
-}
-
 // The state that the candidate leads to.
 static void follow(struct beam *beam, int32_t state, const struct candidate *from, int32_t node) {
     const size_t n = (size_t)beam->model->n_streams;
-    struct state next = {.key = from->key, .seconds = from->seconds, .stream = from->stream};
-    if (beam->limited) {
-        const double copied = bytes_to_copy(beam, from->parent, node, from->stream);
-        next.peak = peak_after(beam, from->parent, node, from->stream, copied);
-    }
-    beam->next_states[state] = next;
+    beam->next_states[state] = from->next;
     memcpy(&beam->next_slots[(size_t)state * beam->stride],
            &beam->slots[(size_t)from->parent * beam->stride],
            beam->stride * sizeof(beam->slots[0]));
@@ -329,11 +308,11 @@ static void follow(struct beam *beam, int32_t state, const struct candidate *fro
         memcpy(&beam->next_held[(size_t)state * n], &beam->held[(size_t)from->parent * n],
                n * sizeof(beam->held[0]));
     }
-    add_held(beam, state, from->stream, result_bytes(beam, node));
+    add_held(beam, state, from->next.stream, result_bytes(beam, node));
     make_copies(beam, state, from, node);
     forget_copies(beam, state, node);
     if (is_free(beam, node) && beam->slot_of[node] >= 0) {
-        *slot(beam, beam->next_slots, state, node) = (uint64_t)from->stream;
+        *slot(beam, beam->next_slots, state, node) = (uint64_t)from->next.stream;
     }
     forget_results(beam, state, from, node);
 }
@@ -347,7 +326,7 @@ static void keep_best(struct beam *beam, int32_t node, int32_t step) {
     for (int32_t s = 0; s < n; ++s) {
         const struct candidate *candidate = &beam->candidates[s];
         follow(beam, s, candidate, node);
-        choices[s] = (struct choice){candidate->parent, candidate->stream};
+        choices[s] = (struct choice){candidate->parent, candidate->next.stream};
     }
     struct state *states = beam->states;
     uint64_t *slots = beam->slots;
