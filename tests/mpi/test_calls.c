@@ -366,7 +366,50 @@ static int let_go(void **state) {
     return stopped > 0 ? kill(stopped, SIGCONT) : 0;
 }
 
-int main(void) {
+// --- what MPI fails without naming it
+// -------------------------------------------------------------
+
+// The transfer's node is lost, the other one goes on; MPI is not given the request again.
+static void test_a_request_that_mpi_freed_has_failed(void **state) {
+    (void)state;
+    enum { SIZE = 1 << 20 };
+    const struct ggml_init_params params = {.mem_size = 4 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    ggml_backend_dev_t devices[2] = {first, second};
+    struct ggml_context *contexts[2];
+    struct ggml_tensor *tensors[2];
+    ggml_backend_buffer_t buffers[2];
+    uint8_t *bytes = calloc(1, SIZE), *got = calloc(1, SIZE);
+    void (*break_next)(void);
+    *(void **)&break_next = dlsym(RTLD_DEFAULT, "watch_mpi_break");
+    assert_true(bytes && got && break_next && second);
+    for (int i = 0; i < 2; ++i) {
+        contexts[i] = ggml_init(params);
+        tensors[i] = ggml_new_tensor_1d(contexts[i], GGML_TYPE_I8, SIZE);
+        buffers[i] = ggml_backend_alloc_ctx_tensors_from_buft(
+            contexts[i], ggml_backend_dev_buffer_type(devices[i]));
+        assert_non_null(buffers[i]);
+    }
+    memset(bytes, 5, SIZE);
+    ggml_clear_error();
+    break_next();
+    ggml_backend_tensor_set(tensors[0], bytes, 0, SIZE);
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    assert_int_equal(kill(process_of(first), SIGKILL), 0); // it waits for those bytes
+    ggml_clear_error();
+    ggml_backend_tensor_set(tensors[1], bytes, 0, SIZE);
+    ggml_backend_tensor_get(tensors[1], got, 0, SIZE);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    assert_memory_equal(got, bytes, SIZE);
+    for (int i = 0; i < 2; ++i) {
+        ggml_backend_buffer_free(buffers[i]);
+        ggml_free(contexts[i]);
+    }
+    free(got);
+    free(bytes);
+}
+
+int main(int argc, char **argv) {
     const struct CMUnitTest counted[] = {
         cmocka_unit_test(test_a_repeated_graph_is_one_round_trip),
         cmocka_unit_test(test_with_its_input_and_result_it_is_two),
@@ -376,5 +419,8 @@ int main(void) {
         cmocka_unit_test_teardown(test_inputs_of_a_split_come_while_the_one_before_computes,
                                   let_go),
     };
+    const struct CMUnitTest broken[] = {cmocka_unit_test(test_a_request_that_mpi_freed_has_failed)};
+    if (argc > 1 && strcmp(argv[1], "broken") == 0)
+        return cmocka_run_group_tests(broken, start, NULL);
     return cmocka_run_group_tests(counted, start, NULL);
 }

@@ -226,6 +226,16 @@ static bool start_posted(struct link *link) {
     return any;
 }
 
+// Open MPI with ULFM frees every request that has failed when it returns an error, also those that
+// it does not name.
+static void end_unnamed(struct link *link) {
+    for (size_t i = 0; i < link->n_active; ++i) {
+        if (!link->actives[i].op || link->requests[i] != MPI_REQUEST_NULL) continue;
+        end_piece(link, i, true);
+        link->actives[i].op = NULL;
+    }
+}
+
 // Asks MPI which pieces have ended and completes their operations; returns whether there were
 // any. O(pieces under way).
 static bool test(struct link *link) {
@@ -235,16 +245,17 @@ static bool test(struct link *link) {
     enter_mpi(link);
     const int code = MPI_Testsome((int)before, link->requests, &n, link->finished, link->statuses);
     leave_mpi(link);
-    if (n == MPI_UNDEFINED || n <= 0) return false;
-    for (int k = 0; k < n; ++k) {
+    const bool any = n != MPI_UNDEFINED && n > 0;
+    for (int k = 0; any && k < n; ++k) {
         const size_t i = (size_t)link->finished[k];
         struct link_op *op = link->actives[i].op;
         const int own = code == MPI_ERR_IN_STATUS ? link->statuses[k].MPI_ERROR : code;
         if (op) end_piece(link, i, own != MPI_SUCCESS);
         link->actives[i].op = NULL;
     }
-    compact(link);
-    return true;
+    if (code != MPI_SUCCESS) end_unnamed(link);
+    if (any || code != MPI_SUCCESS) compact(link);
+    return any;
 }
 
 // Ends operations with dropped peers, and cancelled ones. A receive is cancelled; a send is left
@@ -254,8 +265,8 @@ static void drop(struct link *link) {
         struct link_op *op = link->actives[i].op;
         if (!op || (link->dropped[op->peer] == 0 && !atomic_load(&op->is_cancelled))) continue;
         enter_mpi(link);
-        if (op->receives) MPI_Cancel(&link->requests[i]);
-        MPI_Request_free(&link->requests[i]);
+        if (op->receives && link->requests[i] != MPI_REQUEST_NULL) MPI_Cancel(&link->requests[i]);
+        if (link->requests[i] != MPI_REQUEST_NULL) MPI_Request_free(&link->requests[i]);
         leave_mpi(link);
         end_piece(link, i, true);
         link->actives[i].op = NULL;
