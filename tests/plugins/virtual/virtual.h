@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Devices to test with; docs/plugins/virtual-device.md explains them. The functions are reached by name
-// through ggml_backend_reg_get_proc_address().
+// Devices to test with; docs/plugins/virtual-device.md explains them. The functions are reached by
+// name through ggml_backend_reg_get_proc_address().
 #ifndef VIRTUAL_H
 #define VIRTUAL_H
 
