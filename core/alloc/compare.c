@@ -3,6 +3,8 @@
 #include "device/check.h"
 #include "ggml-impl.h"
 
+// What is compared. graph2 is the copy of graph1 in the memory of the second stream: nodes of one
+// number belong together.
 struct comparison {
     ggml_backend_t backend1;
     ggml_backend_t backend2;
@@ -12,13 +14,15 @@ struct comparison {
     void *user_data;
 };
 
+// false after the error was set: a device that fails is no difference.
 static bool compute_both(const struct comparison *c, struct ggml_cgraph *graph1,
                          struct ggml_cgraph *graph2) {
     return ggml_backend_graph_compute(c->backend1, graph1) == GGML_STATUS_SUCCESS &&
            ggml_backend_graph_compute(c->backend2, graph2) == GGML_STATUS_SUCCESS;
 }
 
-// Each node alone, so that nothing is fused; errors accumulate along the graph.
+// Each node alone, so that nothing is fused; errors accumulate along the graph. The callback's
+// false stops it, which is no failure.
 static bool compare_nodes(const struct comparison *c) {
     for (int i = 0; i < c->graph1->n_nodes; ++i) {
         struct ggml_tensor *node1 = c->graph1->nodes[i];
@@ -32,6 +36,7 @@ static bool compare_nodes(const struct comparison *c) {
     return true;
 }
 
+// Linear: callers name a few nodes.
 static bool is_listed(const struct ggml_tensor *node, struct ggml_tensor const *const *nodes,
                       size_t n_nodes) {
     for (size_t i = 0; i < n_nodes; ++i) {
@@ -40,6 +45,8 @@ static bool is_listed(const struct ggml_tensor *node, struct ggml_tensor const *
     return false;
 }
 
+// Both graphs at once, as devices fuse and order them; then the listed nodes, whose results have to
+// be outputs to be there still. What the callback returns is not looked at, as in ggml.
 static bool compare_whole(const struct comparison *c, struct ggml_tensor const *const *nodes,
                           size_t n_nodes) {
     size_t n_seen = 0;
@@ -56,6 +63,7 @@ static bool compare_whole(const struct comparison *c, struct ggml_tensor const *
     return false;
 }
 
+// The first stream computes the graph where it lies, the second one a copy of it.
 bool ggml_backend_compare_graph_backend(ggml_backend_t backend1, ggml_backend_t backend2,
                                         struct ggml_cgraph *graph,
                                         ggml_backend_eval_callback callback, void *user_data,
