@@ -162,8 +162,9 @@ static bool time_echoes(struct server *server, const struct wire_message *messag
             return false;
         const double took = link_now() - begin;
         if (i == 0 || (took < least && !is_large)) least = took;
-        if (is_large && took > least)
-            out_link->bytes_per_second = (double)message->size / (took - least);
+        if (is_large && took > 0) // on a busy machine all of the few bytes may have taken longer
+            out_link->bytes_per_second =
+                (double)message->size / (took > least ? took - least : took);
     }
     out_link->seconds = least / 2;
     return true;

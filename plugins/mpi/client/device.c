@@ -128,7 +128,7 @@ void remote_device_init(struct remote_device *device, struct node *node, uint32_
         const struct wire_link *link = &node->links[i];
         if (link->seconds <= 0) continue;
         snprintf(device->link_names[i], sizeof(device->link_names[i]), "mpi-link-%d", i + 1);
-        snprintf(device->link_texts[i], sizeof(device->link_texts[i]), "%.1f us, %.2f GB/s",
+        snprintf(device->link_texts[i], sizeof(device->link_texts[i]), "%.1f us, %.3f GB/s",
                  link->seconds * 1e6, link->bytes_per_second * 1e-9);
         device->info[n++] =
             (struct ggml_backend_feature){device->link_names[i], device->link_texts[i]};
