@@ -52,6 +52,19 @@ struct ggml_tensor *test_gapped(struct ggml_context *ctx, enum ggml_type type,
     return t;
 }
 
+struct ggml_tensor *test_states(struct ggml_context *ctx, struct ggml_tensor *ids,
+                                int64_t n_states) {
+    enum { D_STATE = 4, HEAD_DIM = 4 };
+    const int64_t n = ids->ne[0];
+    return ggml_ssm_scan(ctx,
+                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, HEAD_DIM, 1, n_states),
+                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, HEAD_DIM, 1, 1, n),
+                         ggml_new_tensor_3d(ctx, GGML_TYPE_F32, 1, 1, n),
+                         ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 1, 1),
+                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, 1, 1, n),
+                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, 1, 1, n), ids, 1);
+}
+
 struct ggml_cgraph *test_graph(struct ggml_context *ctx, struct ggml_tensor *result) {
     struct ggml_cgraph *graph = ggml_new_graph(ctx);
     assert_non_null(graph);

@@ -28,6 +28,9 @@ struct ggml_tensor *test_tensor(struct ggml_context *ctx, enum ggml_type type,
 // The same values and extents in memory with gaps after each row and matrix.
 struct ggml_tensor *test_gapped(struct ggml_context *ctx, enum ggml_type type,
                                 struct extents extents, uint32_t seed, float low, float high);
+// A scan of small states, n_states of them: a sequence of one token per index.
+struct ggml_tensor *test_states(struct ggml_context *ctx, struct ggml_tensor *ids,
+                                int64_t n_states);
 // The graph that ends in `result`.
 struct ggml_cgraph *test_graph(struct ggml_context *ctx, struct ggml_tensor *result);
 // Computes on a stream with n_threads.

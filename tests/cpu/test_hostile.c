@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "cpu_test.h"
 #include "ggml-alloc.h"
 #include "ggml-cpu.h"
 #include "ggml-host.h"
@@ -321,15 +322,8 @@ static struct ggml_tensor *rows_got_back(struct ggml_context *ctx, struct ggml_t
                               ggml_new_tensor_2d(ctx, GGML_TYPE_F32, N, ROWS));
 }
 
-// A sequence of one token per index.
 static struct ggml_tensor *states(struct ggml_context *ctx, struct ggml_tensor *ids) {
-    enum { D_STATE = 4, HEAD_DIM = 4 };
-    return ggml_ssm_scan(ctx, ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, HEAD_DIM, 1, ROWS),
-                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, HEAD_DIM, 1, 1, FLIPPED),
-                         ggml_new_tensor_3d(ctx, GGML_TYPE_F32, 1, 1, FLIPPED),
-                         ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 1, 1),
-                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, 1, 1, FLIPPED),
-                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, 1, 1, FLIPPED), ids, 1);
+    return test_states(ctx, ids, ROWS);
 }
 
 static void compute_flipped(struct ggml_tensor *(*make)(struct ggml_context *,

@@ -106,16 +106,8 @@ static struct ggml_tensor *rows_got_back(struct ggml_context *ctx, enum ggml_typ
                               ggml_new_tensor_2d(ctx, GGML_TYPE_F32, N, ROWS));
 }
 
-// A sequence of one token per index.
 static struct ggml_tensor *states(struct ggml_context *ctx, enum ggml_type type) {
-    enum { D_STATE = 4, HEAD_DIM = 4 };
-    return ggml_ssm_scan(ctx, ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, HEAD_DIM, 1, ROWS),
-                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, HEAD_DIM, 1, 1, IDS),
-                         ggml_new_tensor_3d(ctx, GGML_TYPE_F32, 1, 1, IDS),
-                         ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 1, 1),
-                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, 1, 1, IDS),
-                         ggml_new_tensor_4d(ctx, GGML_TYPE_F32, D_STATE, 1, 1, IDS),
-                         ggml_new_tensor_1d(ctx, type, IDS), 1);
+    return test_states(ctx, ggml_new_tensor_1d(ctx, type, IDS), ROWS);
 }
 
 struct kind {

@@ -23,8 +23,10 @@
 #include "base/fault.h"
 #include "base/mem.h"
 #include "isolate/serve.h"
+#include "support/fault_sweep.h"
 
 static atomic_long n_left;
+static struct fault_run reads = {.most = FAULT_READS};
 static bool kills;
 
 static void reached(void) {
@@ -41,13 +43,13 @@ static bool may(void) {
 
 static bool may_allocate(void *context) {
     (void)context;
+    fault_run_counts(&reads, false);
     return may();
 }
 
 static bool may_call(enum ggml_fault_point point, void *context) {
-    (void)point;
     (void)context;
-    return may();
+    return !fault_run_counts(&reads, point == GGML_FAULT_READ) || may();
 }
 
 // --- one that was taken over ---------------------------------------------------------------------

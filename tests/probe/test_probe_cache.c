@@ -4,12 +4,18 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sched.h>
+#include <sys/mount.h>
+#endif
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -554,6 +560,96 @@ static void test_a_shared_directory_is_not_used(void **state) {
     assert_remembered(&options);
 }
 
+// --- no room -------------------------------------------------------------------------------------
+
+// One plugin is remembered, and there is no room to remember the other one: the cache is read, and
+// what can't be written is left out whole, without a word to a caller whose probe went well.
+static void expect_no_room(const struct ggml_probe_options *options) {
+    for (int round = 0; round < 2; ++round) {
+        ggml_clear_error();
+        ggml_probe_report_t report = probe(options);
+        assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+        assert_string_equal(ggml_probe_report_not_cached(report), "");
+        assert_int_equal(ggml_probe_report_get(report, 0)->source, GGML_PROBE_SOURCE_CACHE);
+        assert_int_equal(ggml_probe_report_get(report, 1)->source, GGML_PROBE_SOURCE_HELPER);
+        ggml_probe_report_free(report);
+        assert_int_equal(count_spawns(), 1);
+    }
+}
+
+static void expect_room(const struct ggml_probe_options *options) {
+    ggml_probe_report_free(probe(options));
+    assert_int_equal(count_spawns(), 1);
+    ggml_probe_report_free(probe(options));
+    assert_int_equal(count_spawns(), 0);
+}
+
+// Also after a failure: the other tests write.
+static int lift_limit(void **state) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_FSIZE, &limit) == 0 ? close_dirs(state) : 1;
+}
+
+// A limit of files' sizes stands for the full disk: a piece is written, and then nothing more.
+static void test_a_cache_that_takes_no_more_is_still_read(void **state) {
+    (void)state;
+    char path[1400];
+    struct rlimit before;
+    const struct ggml_probe_options options = usual();
+    add_from(FIXTURES, "ggml-gpu.so");
+    assert_spawned(&options);
+    plugin_dir_add(&dir, FIXTURES "/ggml-gpu.so", "ggml-later.so");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit small = {16, before.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    expect_no_room(&options);
+    find_entry(path, sizeof(path)); // the first one's, and no piece of the other
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    expect_room(&options);
+}
+
+#ifdef __linux__
+// Fills the file system of the cache to the last byte.
+static void fill(const char *path) {
+    static const char bytes[4096];
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    setbuf(file, NULL);
+    while (fwrite(bytes, 1, sizeof(bytes), file) == sizeof(bytes))
+        continue;
+    fclose(file);
+}
+
+// A full disk as it is, where this process may mount one.
+static void test_a_cache_on_a_full_disk_is_still_read(void **state) {
+    (void)state;
+    char path[1400];
+    const struct ggml_probe_options options = usual();
+    snprintf(cache_path, sizeof(cache_path), "%s/full", home.path);
+    assert_int_equal(mkdir(cache_path, 0700), 0);
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", cache_path, "tmpfs", 0, "size=64k,mode=0700") != 0) {
+        print_message("# left out: nothing can be mounted here\n");
+        return;
+    }
+    add_from(FIXTURES, "ggml-gpu.so");
+    assert_spawned(&options);
+    plugin_dir_add(&dir, FIXTURES "/ggml-gpu.so", "ggml-later.so");
+    snprintf(path, sizeof(path), "%s/filler", cache_path);
+    fill(path);
+    expect_no_room(&options);
+    assert_int_equal(unlink(path), 0);
+    find_entry(path, sizeof(path));
+    expect_room(&options);
+    assert_int_equal(umount2(cache_path, MNT_DETACH), 0);
+}
+#endif
+
 // --- several processes ---------------------------------------------------------------------------
 
 static void probe_in_child(const struct ggml_probe_options *options) {
@@ -705,6 +801,11 @@ int main(void) {
         WITH_DIRS(test_other_contents_are_not_believed),
         WITH_DIRS(test_foreign_entries_are_not_read),
         WITH_DIRS(test_a_shared_directory_is_not_used),
+        cmocka_unit_test_setup_teardown(test_a_cache_that_takes_no_more_is_still_read, open_dirs,
+                                        lift_limit),
+#ifdef __linux__
+        WITH_DIRS(test_a_cache_on_a_full_disk_is_still_read),
+#endif
         WITH_DIRS(test_processes_share_a_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

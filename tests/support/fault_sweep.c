@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "support/fault_sweep.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <stdatomic.h>
 
@@ -16,21 +17,33 @@ static atomic_long n_left = -1;
 static atomic_size_t n_memory;
 static atomic_size_t n_system;
 
+static struct fault_run reads = {.most = LONG_MAX}; // by whichever threads
+
+bool fault_run_counts(struct fault_run *run, bool continues) {
+    if (continues) return atomic_fetch_add(&run->n, 1) < run->most;
+    atomic_store(&run->n, 0);
+    return true;
+}
+
+void fault_limit_reads(long most) {
+    reads.most = most;
+}
+
 static bool take(void) {
     return atomic_fetch_sub(&n_left, 1) == 0;
 }
 
 static bool may_allocate(void *context) {
     (void)context;
+    fault_run_counts(&reads, false);
     if (!take()) return true;
     atomic_fetch_add(&n_memory, 1);
     return false;
 }
 
 static bool may_call(enum ggml_fault_point point, void *context) {
-    (void)point;
     (void)context;
-    return !fault_next();
+    return !fault_run_counts(&reads, point == GGML_FAULT_READ) || !fault_next();
 }
 
 bool fault_next(void) {
