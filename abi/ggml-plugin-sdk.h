@@ -9,16 +9,14 @@
 //
 //     #include "ggml-plugin.h"
 //
-//     static struct ggml_backend_device device = {.table = &device_table};
 //     static struct ggml_backend_reg backend = {.table = &backend_table};
+//     static struct ggml_backend_device device = {.table = &device_table, .reg = &backend};
 //
 //     static ggml_backend_reg_t start(void) {
 //         if (!driver_is_there()) { // said to the host, which records it
-//             const struct ggml_host_table *host = ggml_sdk_host();
-//             host->set_error(host, GGML_HOST_NO_DEVICE, "no driver: install libexample");
+//             ggml_sdk_fail(GGML_HOST_NO_DEVICE, "no driver: install libexample");
 //             return NULL;
 //         }
-//         device.reg = &backend;
 //         return &backend;
 //     }
 //
@@ -30,6 +28,7 @@
 #define GGML_PLUGIN_SDK_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ggml-ext-comm.h"
@@ -154,7 +153,8 @@ extern "C" {
 
 // Defines the entry point; the note stands before it in the same file. reg_ is a function that
 // returns the backend, or NULL after setting the error; it runs for each host that enters, one at a
-// time, and returns the same each time. The others may be NULL: score_, as in struct
+// time, and returns the same each time: writing to what an earlier one got is a race with its
+// threads. The others may be NULL: score_, as in struct
 // ggml_plugin_table without self; shutdown_, called when the last host leaves; extension_.
 #define GGML_PLUGIN_ENTRY(reg_, score_, shutdown_, extension_)                                     \
     GGML_PLUGIN_EXTERN GGML_PLUGIN_ENTRY_EXPORT int32_t GGML_PLUGIN_ENTRY_NAME(                    \
@@ -190,17 +190,31 @@ GGML_API int32_t ggml_sdk_enter(struct ggml_sdk_plugin *plugin, const struct ggm
                                 const struct ggml_plugin_table **out_plugin);
 
 // The host that is attached last, or NULL before the entry was called: any of them logs, gives and
-// takes memory and knows the machine. Ask again for each use: it may leave. [any-thread]
+// takes memory and knows the machine. Ask again for each use: it may leave. In start, score and
+// shutdown it stays until they return. [any-thread]
 GGML_API const struct ggml_host_table *ggml_sdk_host(void);
 
+// The same, which stays until it is released: its shutdown waits for that. For everywhere else,
+// since another host than the one that called may leave at any time. Held for one call of it, and
+// never while waiting for another thread; release takes NULL too. [any-thread]
+GGML_API const struct ggml_host_table *ggml_sdk_host_hold(void);
+GGML_API void ggml_sdk_host_release(const struct ggml_host_table *host);
+
+// As get_config and get_topology of the host table; NULL and false without a host. [any-thread]
+GGML_API const char *ggml_sdk_config(const char *name);
+GGML_API bool ggml_sdk_topology(struct ggml_host_topology *out_topology);
+
 // The file that this plugin was loaded from and the folder it lies in, as in the extension
-// "ggml.plugin-path"; NULL if it is linked into the host, or the host doesn't say. [any-thread]
+// "ggml.plugin-path"; NULL if it is linked into the host, or the host doesn't say. Valid until that
+// host leaves. [any-thread]
 GGML_API const char *ggml_sdk_plugin_file(void);
 GGML_API const char *ggml_sdk_plugin_folder(void);
 
 // Tells every attached host why the calling thread's current call fails, since it isn't known which
 // of them called; what exceeds 1023 bytes is cut off. Returns status, so that an entry can end with
-// return ggml_sdk_fail_v(...). [any-thread]
+// return ggml_sdk_fail(...). [any-thread]
+GGML_API enum ggml_host_status ggml_sdk_fail(enum ggml_host_status status, const char *format, ...)
+    GGML_ATTRIBUTE_FORMAT(2, 3);
 GGML_API enum ggml_host_status ggml_sdk_fail_v(enum ggml_host_status status, const char *format,
                                                va_list args);
 

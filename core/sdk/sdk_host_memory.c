@@ -4,8 +4,8 @@
 #include "base/status.h"
 #include "ggml-plugin.h"
 
-static const struct ggml_extension_host_memory *host_memory(const char *function) {
-    const struct ggml_host_table *host = ggml_sdk_host();
+static const struct ggml_extension_host_memory *host_memory(const struct ggml_host_table *host,
+                                                            const char *function) {
     const struct ggml_extension_host_memory *memory =
         host && host->get_extension ? host->get_extension(host, GGML_EXTENSION_HOST_MEMORY,
                                                           GGML_EXTENSION_HOST_MEMORY_REVISION)
@@ -17,13 +17,18 @@ static const struct ggml_extension_host_memory *host_memory(const char *function
 }
 
 ggml_backend_buffer_type_t ggml_backend_cpu_buffer_type(void) {
-    const struct ggml_extension_host_memory *memory = host_memory(__func__);
-    return memory ? memory->buffer_type(ggml_sdk_host()) : NULL;
+    const struct ggml_host_table *host = ggml_sdk_host_hold();
+    const struct ggml_extension_host_memory *memory = host_memory(host, __func__);
+    ggml_backend_buffer_type_t type = memory ? memory->buffer_type(host) : NULL;
+    ggml_sdk_host_release(host);
+    return type;
 }
 
 ggml_backend_buffer_t ggml_backend_cpu_buffer_from_ptr(void *ptr, size_t size) {
-    const struct ggml_extension_host_memory *memory = host_memory(__func__);
+    const struct ggml_host_table *host = ggml_sdk_host_hold();
+    const struct ggml_extension_host_memory *memory = host_memory(host, __func__);
     ggml_backend_buffer_t buffer = NULL;
-    if (memory) memory->buffer_from_ptr(ggml_sdk_host(), ptr, size, &buffer);
+    if (memory) memory->buffer_from_ptr(host, ptr, size, &buffer);
+    ggml_sdk_host_release(host);
     return buffer;
 }

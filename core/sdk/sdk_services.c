@@ -17,14 +17,17 @@ enum { DEFAULT_ALIGNMENT = 16 }; // what malloc() guarantees on 64-bit systems
 static _Thread_local unsigned long fail_count;
 
 void *ggml_mem_aligned_alloc(size_t alignment, size_t size) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    return host && size > 0 ? host->alloc(host, size, alignment) : NULL;
-    // NULL while no host is attached, as when memory runs out.
+    const struct ggml_host_table *host = ggml_sdk_host_hold();
+    void *memory = host && size > 0 ? host->alloc(host, size, alignment) : NULL;
+    ggml_sdk_host_release(host);
+    return memory; // NULL while no host is attached, as when memory runs out
 }
 
 void ggml_mem_aligned_free(void *memory) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    if (host && memory) host->free(host, memory);
+    if (!memory) return;
+    const struct ggml_host_table *host = ggml_sdk_host_hold();
+    if (host) host->free(host, memory);
+    ggml_sdk_host_release(host);
 }
 
 void *ggml_mem_alloc(size_t size) {
@@ -63,12 +66,13 @@ bool ggml_fail_as_noted(void) {
 
 void ggml_log_internal(enum ggml_log_level level, const char *format, ...) {
     char text[1024];
-    const struct ggml_host_table *host = ggml_sdk_host();
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    const struct ggml_host_table *host = ggml_sdk_host_hold();
     if (host) host->log(host, (int32_t)level, text);
+    ggml_sdk_host_release(host);
 }
 
 // A plugin's own assertion failed: the process can't go on.

@@ -21,8 +21,7 @@
 // The same variable, read through the host, that lifts the checks for plugins: in a privileged
 // process it is ignored.
 static bool may_be_unsafe(void) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    const char *value = host ? host->get_config(host, "GGML_ALLOW_UNSAFE_PLUGINS") : NULL;
+    const char *value = ggml_sdk_config("GGML_ALLOW_UNSAFE_PLUGINS");
     return value && strcmp(value, "1") == 0;
 }
 

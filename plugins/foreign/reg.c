@@ -172,16 +172,17 @@ static struct foreign_reg *add_server(const char *endpoint,
 // The devices join those of "foreign", and the host is told that its list has changed; the result
 // is the backend of this server alone, which programs register themselves.
 static ggml_backend_reg_t rpc_add_server(const char *endpoint) {
-    const struct ggml_host_table *host = ggml_sdk_host();
     char message[FOREIGN_MESSAGE_SIZE];
     struct foreign_reg *reg = add_server(endpoint, message);
     if (!reg) {
         foreign_fail(GGML_HOST_NO_DEVICE, "%s", message);
         return NULL;
     }
+    const struct ggml_host_table *host = ggml_sdk_host_hold();
     const struct ggml_extension_registry *registry =
         host->get_extension(host, GGML_EXTENSION_REGISTRY, GGML_EXTENSION_REGISTRY_REVISION);
     if (registry) registry->devices_changed(host);
+    ggml_sdk_host_release(host);
     return &reg->reg;
 }
 
@@ -420,9 +421,8 @@ static void note_file(const char *path, struct foreign_binary *binary, const cha
 // Files are opened once for each value of GGML_FOREIGN_PATH: each trial starts a process, and a
 // plugin may be started again after it was unloaded.
 ggml_backend_reg_t foreign_reg_all(void) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    const char *list = host->get_config(host, "GGML_FOREIGN_PATH");
-    const char *servers = host->get_config(host, "GGML_FOREIGN_RPC");
+    const char *list = ggml_sdk_config("GGML_FOREIGN_PATH");
+    const char *servers = ggml_sdk_config("GGML_FOREIGN_RPC");
     if (!list) {
         foreign_fail(GGML_HOST_NO_DEVICE, "GGML_FOREIGN_PATH names no binaries of ggml to load");
         return NULL;

@@ -210,11 +210,10 @@ void *foreign_stream_theirs(ggml_backend_t backend, struct foreign_binary **out_
 // on two cores that is many times slower than two threads. The host's default for this machine is
 // set instead; programs can still set their own.
 static void set_threads(const struct foreign_stream *stream) {
-    const struct ggml_host_table *host = ggml_sdk_host();
     struct ggml_host_topology machine = {.size = (uint32_t)sizeof(machine)};
     typedef void (*set_t)(void *, int);
     const set_t set = (set_t)foreign_binary_proc(stream->binary, "ggml_backend_set_n_threads");
-    if (!set || !host || host->get_topology(host, &machine) != GGML_HOST_OK) return;
+    if (!set || !ggml_sdk_topology(&machine)) return;
     set(stream->theirs, (int)MAX(machine.default_threads, 1u));
 }
 

@@ -45,8 +45,7 @@ class Stream {
 };
 
 void fail(ggml_host_status status, const char *text) {
-    const ggml_host_table *host = ggml_sdk_host();
-    host->set_error(host, status, text);
+    ggml_sdk_fail(status, "%s", text);
 }
 
 // --- stream --------------------------------------------------------------------------------------
@@ -173,10 +172,14 @@ ggml_backend_reg_t start() {
     static const ggml_backend_table backend_table = make_backend_table();
     static const ggml_device_table device_table = make_device_table();
     static ggml_backend_reg reg;
-    reg.table = &backend_table;
-    device.table = &device_table;
-    device.reg = &reg;
-    return &reg;
+    // Once: a second host starts it while the first one reads these.
+    static const bool is_set = [] {
+        reg.table = &backend_table;
+        device.table = &device_table;
+        device.reg = &reg;
+        return true;
+    }();
+    return is_set ? &reg : nullptr;
 }
 
 } // namespace

@@ -29,9 +29,7 @@ static int32_t stream_graph_compute(ggml_backend_t backend, const struct ggml_gr
     for (int i = 0; i < graph->n_nodes; ++i) {
         const struct ggml_tensor *node = graph->nodes[i];
         if (ggml_op_is_empty(node->op) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE)) continue;
-        const struct ggml_host_table *host = ggml_sdk_host();
-        host->set_error(host, GGML_HOST_UNSUPPORTED, "null: it computes nothing");
-        return GGML_HOST_UNSUPPORTED;
+        return ggml_sdk_fail(GGML_HOST_UNSUPPORTED, "null: it computes nothing");
     }
     ++stream->n_graphs;
     return GGML_HOST_OK;
@@ -139,7 +137,12 @@ static const struct ggml_device_table device_table = {
 
 // --- backend -------------------------------------------------------------------------------------
 
-static struct ggml_backend_device null_device; // replace: one per device that is found
+static struct ggml_backend_reg null_reg;
+static struct ggml_backend_device null_device = {
+    // replace: one per device that is found
+    .table = &device_table,
+    .reg = &null_reg,
+};
 
 static const char *reg_name(ggml_backend_reg_t reg) {
     (void)reg;
@@ -167,11 +170,10 @@ static const struct ggml_backend_table reg_table = {
 static struct ggml_backend_reg null_reg = {.table = &reg_table};
 
 // replace: open the driver and look for devices. Without any, set the error and return NULL:
-// ggml_sdk_host()->set_error(ggml_sdk_host(), GGML_HOST_NO_DEVICE, "no such hardware: ...").
-// It can be called again: after the shutdown, or by a second host in the same process.
+// ggml_sdk_fail(GGML_HOST_NO_DEVICE, "no such hardware: ...").
+// It can be called again: after the shutdown, or by a second host in the same process, while the
+// first one uses the devices.
 static ggml_backend_reg_t null_start(void) {
-    null_device.table = &device_table;
-    null_device.reg = &null_reg;
     return &null_reg;
 }
 

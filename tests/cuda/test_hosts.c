@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Two copies of the core that use the CUDA plugin in one process, in turn; the CPU goes on when the
-// device is lost.
+// Several users of the CUDA plugin in one process: two copies of the core, in turn and at once, and
+// streams on several threads; the CPU goes on when the device is lost.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/base/sanitizer.h"
 #include "cuda_test.h"
 
-enum { N = 500, LAUNCH_FAILED = 719 };
+enum { N = 500, ROUNDS = 6, THREADS = 3, LAUNCH_FAILED = 719 };
 
 // What a copy of the core is used by.
 #define CORE_FUNCTIONS(X)                                                                          \
@@ -169,10 +171,74 @@ static void test_lost_for_both(void **state) {
     test_two_hosts(state);
 }
 
+// --- threads -------------------------------------------------------------------------------------
+
+struct worker {
+    pthread_t thread;
+    struct core *core;
+    size_t device;
+    bool loads; // the plugin, each round
+    float first;
+    bool ok;
+};
+
+static void *work_on_thread(void *argument) {
+    struct worker *worker = argument;
+    worker->ok = true;
+    for (int i = 0; i < ROUNDS && worker->ok; ++i) {
+        struct work w = {0};
+        if (worker->loads) worker->ok = load(worker->core);
+        if (!worker->ok) break;
+        worker->ok = begin(&w, worker->core, worker->device);
+        for (int k = 0; k < 3 && worker->ok; ++k)
+            worker->ok = compute(&w, worker->core, worker->first + (float)(i + k));
+        end(&w, worker->core);
+        if (worker->loads)
+            worker->ok &= worker->core->ggml_plugin_unload(worker->core->reg) == GGML_HOST_OK;
+    }
+    return NULL;
+}
+
+static void run_workers(struct worker *workers, int n) {
+    for (int i = 0; i < n; ++i)
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, work_on_thread, &workers[i]), 0);
+    for (int i = 0; i < n; ++i)
+        pthread_join(workers[i].thread, NULL);
+    for (int i = 0; i < n; ++i)
+        assert_true(workers[i].ok);
+}
+
+static void test_two_hosts_at_once(void **state) {
+    (void)state;
+    struct worker workers[] = {{.core = &linked, .loads = true, .first = 1.0f},
+                               {.core = &opened, .loads = true, .first = 100.0f}};
+    // Threads that map and unmap it in turn are ordered by a lock of the linker that libtsan
+    // doesn't know.
+    void *kept = GGML_THREAD_SANITIZER ? dlopen(CUDA_PLUGIN, RTLD_NOW | RTLD_LOCAL) : NULL;
+    run_workers(workers, 2);
+    if (kept) dlclose(kept);
+    assert_int_equal(driver.live(), 0);
+}
+
+// Two of them with streams of one device.
+static void test_streams_at_once(void **state) {
+    (void)state;
+    struct worker workers[THREADS];
+    assert_true(load(&linked));
+    for (int i = 0; i < THREADS; ++i)
+        workers[i] =
+            (struct worker){.core = &linked, .device = (size_t)i % 2, .first = 10.0f * (float)i};
+    run_workers(workers, THREADS);
+    assert_int_equal(linked.ggml_plugin_unload(linked.reg), GGML_HOST_OK);
+    assert_int_equal(driver.live(), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_hosts),
         cmocka_unit_test(test_lost_for_both),
+        cmocka_unit_test(test_two_hosts_at_once),
+        cmocka_unit_test(test_streams_at_once),
     };
     setenv("FAKE_CUDA_DEVICES", "2", 1);
     ggml_backend_load_all();

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Inside a plugin: buffers come from the attached host's memory. Linked to the SDK, not to the
 // core.
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -84,8 +88,9 @@ static ggml_backend_reg_t get_reg(void) {
     return &reg;
 }
 
+static struct ggml_sdk_plugin plugin = {.start = get_reg};
+
 static int attach(void **state) {
-    static struct ggml_sdk_plugin plugin = {.start = get_reg};
     const struct ggml_plugin_table *table;
     const int status = ggml_sdk_enter(&plugin, &host, &table);
     *state = (void *)(uintptr_t)table;
@@ -121,17 +126,76 @@ static void test_host_without_the_extension(void **state) {
     assert_non_null(strstr(last_error, "buffer_from_ptr"));
 }
 
+// --- a second host that leaves while its service is in use ---------------------------------------
+
+static atomic_bool is_inside, is_leaving, has_ended;
+
+static void wait_until(const atomic_bool *flag) {
+    while (!atomic_load(flag))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+// Takes longer than a shutdown that doesn't wait. What the plugin asks for meanwhile the first host
+// gives.
+static void *slow_alloc(const struct ggml_host_table *table, size_t size, size_t alignment) {
+    atomic_store(&is_inside, true);
+    wait_until(&is_leaving);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    while (ggml_sdk_host() != &host)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    atomic_store(&has_ended, true);
+    return host_alloc(table, size, alignment);
+}
+
+static const struct ggml_host_table slow = {
+    .size = sizeof(slow),
+    .set_error = host_error,
+    .alloc = slow_alloc,
+    .free = host_free,
+};
+
+static void *allocate(void *unused) {
+    (void)unused;
+    return ggml_aligned_malloc(64);
+}
+
+static void test_a_host_in_use_stays(void **state) {
+    const struct ggml_plugin_table *table = *state;
+    void *memory;
+    pthread_t thread;
+    assert_int_equal(ggml_sdk_enter(&plugin, &slow, &table), GGML_HOST_OK);
+    assert_ptr_equal(ggml_sdk_host(), &slow);
+    assert_int_equal(pthread_create(&thread, NULL, allocate, NULL), 0);
+    wait_until(&is_inside);
+    atomic_store(&is_leaving, true);
+    table->shutdown(table, &slow);
+    assert_true(atomic_load(&has_ended));
+    pthread_join(thread, &memory);
+    assert_non_null(memory);
+    assert_ptr_equal(ggml_sdk_host(), &host);
+    ggml_aligned_free(memory, 64);
+    assert_ptr_equal(ggml_sdk_host_hold(), &host); // several at once, and none in its place
+    assert_ptr_equal(ggml_sdk_host_hold(), &host);
+    ggml_sdk_host_release(&host);
+    ggml_sdk_host_release(NULL);
+    ggml_sdk_host_release(&host);
+}
+
 static void test_without_a_host(void **state) {
     (void)state;
     static const struct ggml_buffer_table none = {.size = sizeof(none)};
     assert_null(ggml_backend_cpu_buffer_type());
     assert_null(ggml_sdk_buffer_new(&host_type, &none, NULL, 0));
+    assert_null(ggml_sdk_host_hold());
+    assert_null(ggml_sdk_config("GGML_FIXTURE"));
+    assert_false(ggml_sdk_topology(&(struct ggml_host_topology){.size = 8}));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_host_types_are_the_hosts, attach, detach),
         cmocka_unit_test_setup_teardown(test_host_without_the_extension, attach, detach),
+        cmocka_unit_test_setup_teardown(test_a_host_in_use_stays, attach, detach),
         cmocka_unit_test(test_without_a_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 // nothing, and opens the shared one. Both load the same plugin and use it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +13,11 @@
 
 #include <cmocka.h>
 
+#include "base/sanitizer.h"
 #include "ggml-backend-impl.h"
 #include "support/plugin_dir.h"
+
+enum { ROUNDS = 30 };
 
 static struct plugin_dir dir;
 
@@ -27,6 +31,7 @@ struct core {
     void (*free)(ggml_backend_t backend);
     enum ggml_status (*compute)(ggml_backend_t backend, struct ggml_cgraph *graph);
     ggml_backend_buffer_type_t (*cpu_buffer_type)(void);
+    const char *path; // of the plugin
     ggml_backend_reg_t reg;
     ggml_backend_t backend;
     ggml_backend_buffer_t buffer;
@@ -64,19 +69,24 @@ static void leave(struct core *core) {
     assert_int_equal(core->unload(core->reg), GGML_HOST_OK);
 }
 
+static const struct core linked_core = {
+    ggml_plugin_load,
+    ggml_plugin_unload,
+    ggml_backend_init_by_name,
+    ggml_backend_alloc_buffer,
+    ggml_backend_buffer_free,
+    ggml_backend_free,
+    ggml_backend_graph_compute,
+    ggml_backend_cpu_buffer_type,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+};
+
 static void test_two_cores_use_one_plugin(void **state) {
     (void)state;
-    struct core linked = {ggml_plugin_load,
-                          ggml_plugin_unload,
-                          ggml_backend_init_by_name,
-                          ggml_backend_alloc_buffer,
-                          ggml_backend_buffer_free,
-                          ggml_backend_free,
-                          ggml_backend_graph_compute,
-                          ggml_backend_cpu_buffer_type,
-                          NULL,
-                          NULL,
-                          NULL};
+    struct core linked = linked_core;
     struct core opened = {0};
     void *library = dlopen(SHARED_CORE, RTLD_NOW | RTLD_LOCAL);
     if (!library) fail_msg("%s", dlerror());
@@ -93,6 +103,46 @@ static void test_two_cores_use_one_plugin(void **state) {
         leave(i % 2 ? &linked : &opened);
         assert_false(is_mapped("ggml-null.so"));
     }
+    plugin_dir_close(&dir);
+}
+
+// Loads, uses and unloads all the time; returns its core if something failed.
+static void *use_often(void *argument) {
+    struct core *core = argument;
+    for (int i = 0; i < ROUNDS; ++i) {
+        if (core->load(core->path, &core->reg) != GGML_HOST_OK) return core;
+        for (int k = 0; k < ROUNDS; ++k) {
+            core->backend = core->init_by_name("NULL0", NULL);
+            core->buffer = core->backend ? core->alloc_buffer(core->backend, 64) : NULL;
+            if (!core->buffer) return core;
+            core->free_buffer(core->buffer);
+            core->free(core->backend);
+        }
+        if (core->unload(core->reg) != GGML_HOST_OK) return core;
+    }
+    return NULL;
+}
+
+// Whichever attached last gives the plugin memory, and leaves while the other one's calls use that.
+static void test_two_cores_on_two_threads(void **state) {
+    (void)state;
+    struct core linked = linked_core, opened = {0};
+    void *library = dlopen(SHARED_CORE, RTLD_NOW | RTLD_LOCAL), *failed;
+    pthread_t thread;
+    if (!library) fail_msg("%s", dlerror());
+    plugin_dir_open(&dir);
+    plugin_dir_add(&dir, NULL_PLUGIN, "ggml-null.so");
+    fill_shared(&opened, library);
+    linked.path = opened.path = plugin_dir_path(&dir, "ggml-null.so");
+    // Threads that map and unmap it in turn are ordered by a lock of the linker that libtsan
+    // doesn't know.
+    void *kept = GGML_THREAD_SANITIZER ? dlopen(linked.path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    assert_int_equal(pthread_create(&thread, NULL, use_often, &opened), 0);
+    assert_null(use_often(&linked));
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    if (kept) dlclose(kept);
+    assert_false(is_mapped("ggml-null.so"));
     plugin_dir_close(&dir);
 }
 
@@ -173,6 +223,7 @@ int main(void) {
         cmocka_unit_test(test_f2_each_core_gets_its_own_file),
         cmocka_unit_test(test_this_program_exports_nothing),
         cmocka_unit_test(test_two_cores_use_one_plugin),
+        cmocka_unit_test(test_two_cores_on_two_threads),
         cmocka_unit_test(test_a_late_failure_reaches_its_caller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,7 +163,7 @@ bool simt_is_random(void) {
     return seed != 0;
 }
 
-// A fiber that has ended begins again here with the next block.
+// A fiber that has ended begins again here with the next block of the same thread of the system.
 static void fiber_main(void) {
     // What was left is the thread's own stack or another fiber's.
     ASAN(const void *bottom; size_t size; __sanitizer_finish_switch_fiber(nullptr, &bottom, &size);
@@ -206,8 +206,9 @@ static void start_stack(simt_thread *t) {
         t->stack = (char *)stack;
         mprotect(t->stack, 4096, PROT_NONE);
     }
-    TSAN(if (t->tsan_fiber) __tsan_destroy_fiber(t->tsan_fiber);
-         t->tsan_fiber = __tsan_create_fiber(0);)
+    TSAN(if (t->tsan_fiber && !t->done) __tsan_destroy_fiber(t->tsan_fiber);
+         if (!t->done) t->tsan_fiber = __tsan_create_fiber(0);)
+    t->home = &simt_here;
     uint64_t *top =
         (uint64_t *)(t->stack + SIMT_STACK_BYTES) - SPARE_WORDS; // aligned as after a call
     top -= FRAME_WORDS;
@@ -231,7 +232,7 @@ static void init_block(simt_block *b, const simt_launch *l, unsigned index) {
     b->random = seed * 0x9e3779b97f4a7c15ull + index + 1;
     for (unsigned i = 0; i < b->n; ++i) {
         simt_thread *t = &b->threads[i];
-        if (!t->done) start_stack(t);
+        if (!t->done || t->home != &simt_here) start_stack(t);
         t->index = i;
         t->done = t->has_waited = false;
         t->warp_phase = 0;
@@ -282,18 +283,28 @@ static void run_block(simt_block *b, const simt_launch *l, unsigned index) {
 
 static thread_local unsigned depth; // launches that are under way on this thread
 
-static simt_block *block_of_this_thread(void) {
-    static thread_local simt_block *blocks[SIMT_MAX_DEPTH];
-    simt_block *&block = blocks[depth];
-    if (!block) {
-        static std::atomic<simt_block *> all;
-        block = new simt_block();
-        block->other = all.exchange(block);
-        block->depth = depth;
-        block->shared = (char *)mmap(nullptr, SIMT_SHARED_ARENA, PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+// Blocks that no launch has: the next one takes the last, whichever thread it runs on, as stacks
+// and what libtsan keeps for each fiber (0.8 MB) are dear.
+static std::mutex pool_lock;
+static simt_block *pool;
+
+static simt_block *take_block(void) {
+    std::lock_guard<std::mutex> hold(pool_lock);
+    simt_block *block = pool;
+    if (block) {
+        pool = block->next;
+        return block;
     }
+    block = new simt_block();
+    block->shared = (char *)mmap(nullptr, SIMT_SHARED_ARENA, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return block;
+}
+
+static void give_block(simt_block *block) {
+    std::lock_guard<std::mutex> hold(pool_lock);
+    block->next = pool;
+    pool = block;
 }
 
 // --- kernels -------------------------------------------------------------------------------------
@@ -351,7 +362,7 @@ bool simt_run_early(const simt_launch *l, void (*before)(void *data), void *data
         if (before) before(data);
         return false;
     }
-    simt_block *b = block_of_this_thread();
+    simt_block *b = take_block();
     b->kernel = k->name;
     b->body = k->body;
     b->args = (const char *)l->args;
@@ -362,10 +373,11 @@ bool simt_run_early(const simt_launch *l, void (*before)(void *data), void *data
     ++depth;
     const bool good = run_blocks(b, l, message, message_size);
     --depth;
-    if (!b->before) return good;
     // No thread has waited, or there is none that could.
+    const bool is_left = b->before != nullptr;
     b->before = nullptr;
-    before(data);
+    give_block(b);
+    if (is_left) before(data);
     return good;
 }
 

@@ -83,6 +83,8 @@ struct simt_thread {
     char *stack;
     void *tsan_fiber;
     void *asan_fake_stack;
+    const void
+        *home; // variables of the system's thread that the stack's frames may have addresses of
     simt_self self;
     unsigned index;
     bool done;
@@ -112,13 +114,12 @@ struct simt_object {
 };
 
 struct simt_block {
-    simt_block *other; // of all that there are, which stay when their threads end
-    void *checks;      // of the memory checks
+    simt_block *next; // in the pool
+    void *checks;     // of the memory checks
     const char *kernel;
     void (*body)(const void *);
     const char *args;
     size_t args_size;
-    unsigned depth; // launches under way whose `before` this one is in
     void (*before)(
         void *data); // what has to be run before a thread goes on that waits; NULL: nothing
     void *before_data;

@@ -194,13 +194,14 @@ static void bind_to_mask(const struct ggml_host_table *host, const struct ggml_t
 // By the application's mask; else each on a core of its own, if that was asked for; else wherever
 // the system puts it.
 static void place_thread(const struct ggml_threadpool *pool, int index) {
-    const struct ggml_host_table *host = ggml_sdk_host();
+    const struct ggml_host_table *host = ggml_sdk_host_hold();
     if (!host) return;
     if (!mask_is_empty(pool->params.cpumask)) {
         bind_to_mask(host, pool, index);
     } else if (pool->params.strict_cpu || atomic_load(&spread_workers)) {
         host->bind_thread(host, (uint32_t)index, (uint32_t)pool->params.n_threads);
     }
+    ggml_sdk_host_release(host);
 }
 
 // Workers that do not take part read the epoch and nothing else: share and context may belong to
@@ -436,9 +437,8 @@ int cpu_default_threads(void) {
     static _Atomic int threads;
     int n = atomic_load(&threads);
     if (n > 0) return n;
-    const struct ggml_host_table *host = ggml_sdk_host();
     struct ggml_host_topology topology = {.size = sizeof(topology)};
-    const bool known = host && host->get_topology(host, &topology) == GGML_HOST_OK;
+    const bool known = ggml_sdk_topology(&topology);
     n = known && topology.default_threads > 0 ? (int)topology.default_threads : 1;
     n = MIN(n, GGML_MAX_N_THREADS);
     atomic_store(&threads, n);

@@ -16,11 +16,10 @@ static struct ggml_backend_feature details[N_DETAILS + 1];
 static void fill(void) {
     static char nodes[16];
     struct ggml_host_topology topology = {.size = sizeof(topology)};
-    const struct ggml_host_table *host = ggml_sdk_host();
     int n = 0;
     details[n++] = (struct ggml_backend_feature){"unified-memory", "yes"};
     details[n++] = (struct ggml_backend_feature){"cpu-level", cpu_level()->name};
-    if (host && host->get_topology(host, &topology) == GGML_HOST_OK) {
+    if (ggml_sdk_topology(&topology)) {
         snprintf(nodes, sizeof(nodes), "%u", topology.n_numa_nodes);
         details[n++] = (struct ggml_backend_feature){"cpu-numa-nodes", nodes};
     }

@@ -108,9 +108,8 @@ static void numa_init(enum ggml_numa_strategy strategy) {
 
 // Nodes that this process may use, not those of the machine.
 static bool is_numa(void) {
-    const struct ggml_host_table *host = ggml_sdk_host();
     struct ggml_host_topology topology = {.size = sizeof(topology)};
-    return host && host->get_topology(host, &topology) == GGML_HOST_OK && topology.n_numa_nodes > 1;
+    return ggml_sdk_topology(&topology) && topology.n_numa_nodes > 1;
 }
 
 // Clients cast what they get to the type of the function that they asked for.

@@ -67,8 +67,7 @@ static int32_t device_init(ggml_backend_dev_t dev, const char *params, ggml_back
 
 // Host memory is the host's own buffer type, so that tensors of several plugins can share it. NULL
 // if the host does not offer it.
-static const struct ggml_extension_host_memory *host_memory(void) {
-    const struct ggml_host_table *host = ggml_sdk_host();
+static const struct ggml_extension_host_memory *host_memory(const struct ggml_host_table *host) {
     return host ? host->get_extension(host, GGML_EXTENSION_HOST_MEMORY,
                                       GGML_EXTENSION_HOST_MEMORY_REVISION)
                 : NULL;
@@ -76,21 +75,27 @@ static const struct ggml_extension_host_memory *host_memory(void) {
 
 // Memory of the host's own type, so that tensors on the CPU are shared with it.
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) {
-    const struct ggml_extension_host_memory *memory = host_memory();
+    const struct ggml_host_table *host = ggml_sdk_host_hold();
+    const struct ggml_extension_host_memory *memory = host_memory(host);
     (void)dev;
-    return memory ? memory->buffer_type(ggml_sdk_host()) : NULL;
+    ggml_backend_buffer_type_t type = memory ? memory->buffer_type(host) : NULL;
+    ggml_sdk_host_release(host);
+    return type;
 }
 
 // The host makes the buffer; on the CPU any memory of the process is usable. max_tensor_size
 // matters to devices that map memory in pieces.
 static int32_t device_buffer_from_ptr(ggml_backend_dev_t dev, void *ptr, size_t size,
                                       size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
-    const struct ggml_extension_host_memory *memory = host_memory();
+    const struct ggml_host_table *host = ggml_sdk_host_hold();
+    const struct ggml_extension_host_memory *memory = host_memory(host);
     (void)dev;
     (void)max_tensor_size;
     *out_buffer = NULL;
-    return memory ? memory->buffer_from_ptr(ggml_sdk_host(), ptr, size, out_buffer)
-                  : GGML_HOST_UNSUPPORTED;
+    const int32_t status =
+        memory ? memory->buffer_from_ptr(host, ptr, size, out_buffer) : GGML_HOST_UNSUPPORTED;
+    ggml_sdk_host_release(host);
+    return status;
 }
 
 static bool device_supports_op(ggml_backend_dev_t dev, const struct ggml_tensor *node) {

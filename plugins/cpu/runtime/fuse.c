@@ -6,8 +6,7 @@
 #include "ggml-plugin.h"
 
 static bool is_disabled(void) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    const char *value = host ? host->get_config(host, "GGML_CPU_DISABLE_FUSION") : NULL;
+    const char *value = ggml_sdk_config("GGML_CPU_DISABLE_FUSION");
     return value && strcmp(value, "1") == 0;
 }
 

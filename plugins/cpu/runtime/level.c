@@ -54,12 +54,14 @@ const struct cpu_level *cpu_level_choose(uint64_t features, const char *limit) {
 
 // From the host rather than from CPUID: so that a test can present another machine.
 uint64_t cpu_features(void) {
-    const struct ggml_host_table *host = ggml_sdk_host();
+    const struct ggml_host_table *host = ggml_sdk_host_hold();
     const struct ggml_extension_cpu_features *extension =
         host ? host->get_extension(host, GGML_EXTENSION_CPU_FEATURES,
                                    GGML_EXTENSION_CPU_FEATURES_REVISION)
              : NULL;
-    return extension ? extension->features(host) : 0;
+    const uint64_t features = extension ? extension->features(host) : 0;
+    ggml_sdk_host_release(host);
+    return features;
 }
 
 // Chosen once per process. Threads that come here at the same time compute the same value, so that
@@ -67,9 +69,7 @@ uint64_t cpu_features(void) {
 const struct cpu_level *cpu_level(void) {
     const struct cpu_level *level = atomic_load_explicit(&chosen, memory_order_acquire);
     if (level) return level;
-    const struct ggml_host_table *host = ggml_sdk_host();
-    level =
-        cpu_level_choose(cpu_features(), host ? host->get_config(host, "GGML_CPU_LEVEL") : NULL);
+    level = cpu_level_choose(cpu_features(), ggml_sdk_config("GGML_CPU_LEVEL"));
     atomic_store_explicit(&chosen, level, memory_order_release);
     return level;
 }

@@ -114,8 +114,7 @@ static int plan_node(struct cpu_plan *plan, const struct ggml_graph *graph, int 
 }
 
 bool cpu_rounding_is_disabled(void) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    const char *value = host ? host->get_config(host, "GGML_CPU_DISABLE_ROUNDING") : NULL;
+    const char *value = ggml_sdk_config("GGML_CPU_DISABLE_ROUNDING");
     return value && strcmp(value, "1") == 0;
 }
 

@@ -46,11 +46,8 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
 
 // Parts of rows that lie side by side have no addresses of their own.
 static int32_t refuse_view(void) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    if (host)
-        host->set_error(host, GGML_HOST_UNSUPPORTED,
-                        "a view of weights that were repacked can't be read or written");
-    return GGML_HOST_UNSUPPORTED;
+    return ggml_sdk_fail(GGML_HOST_UNSUPPORTED,
+                         "a view of weights that were repacked can't be read or written");
 }
 
 static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
@@ -110,9 +107,7 @@ static int32_t type_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size,
     *out_buffer = memory ? ggml_sdk_buffer_new(buft, &buffer_table, memory, size) : NULL;
     if (*out_buffer) return GGML_HOST_OK;
     ggml_aligned_free(memory, size);
-    const struct ggml_host_table *host = ggml_sdk_host();
-    if (host) host->set_error(host, GGML_HOST_OUT_OF_MEMORY, "no memory for repacked weights");
-    return GGML_HOST_OUT_OF_MEMORY;
+    return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for repacked weights");
 }
 
 // --- the type ------------------------------------------------------------------------------------

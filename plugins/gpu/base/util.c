@@ -25,8 +25,7 @@ enum ggml_status gpu_fail_graph(enum ggml_host_status status, const char *format
 }
 
 const char *gpu_config(const char *name) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    const char *value = host ? host->get_config(host, name) : NULL;
+    const char *value = ggml_sdk_config(name);
     return value ? value : "";
 }
 

@@ -596,8 +596,7 @@ uint32_t client_new_tag(struct client *client) {
 // --- start and end -------------------------------------------------------------------------------
 
 double client_seconds(const char *name, double otherwise) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    const char *value = host ? host->get_config(host, name) : NULL;
+    const char *value = ggml_sdk_config(name);
     const double seconds = value && value[0] != '\0' ? atof(value) : otherwise;
     return seconds > 0 && seconds < 1e6 ? seconds : otherwise;
 }
@@ -659,8 +658,7 @@ bool nodes_reach(const struct node *a, const struct node *b) {
 
 // The file by which nodes of other jobs join; NULL: none may.
 static const char *join_file(void) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    const char *path = host ? host->get_config(host, "GGML_MPI_JOIN") : NULL;
+    const char *path = ggml_sdk_config("GGML_MPI_JOIN");
     return path && path[0] != '\0' ? path : NULL;
 }
 
@@ -672,8 +670,7 @@ static bool has_no_nodes(int size, int programs, unsigned n_expected) {
 // Whether MPI may be started: nobody may wait for processes that don't.
 bool client_may_start(unsigned *out_n_expected) {
     static const char how[] = "start the program with mpirun -n 1 PROGRAM : -n NODES ggml-node";
-    const struct ggml_host_table *host = ggml_sdk_host();
-    const char *nodes = host ? host->get_config(host, "GGML_MPI_NODES") : NULL;
+    const char *nodes = ggml_sdk_config("GGML_MPI_NODES");
     int rank, size, programs;
     const unsigned n_expected = nodes && atoi(nodes) > 0 ? (unsigned)atoi(nodes) : 0;
     if (out_n_expected) *out_n_expected = n_expected;

@@ -50,9 +50,6 @@ static bool take_port(const char *path, char out_port[PORT_BYTES]) {
 
 static void let_join(struct joiner *joiner, const char *port) {
     struct client *client = joiner->client;
-    const struct ggml_host_table *host = ggml_sdk_host();
-    const struct ggml_extension_registry *registry =
-        host->get_extension(host, GGML_EXTENSION_REGISTRY, GGML_EXTENSION_REGISTRY_REVISION);
     char why[LINK_TEXT];
     if (!link_join(client->link, port, why)) {
         GGML_LOG_WARN("a node can't join: %s\n", why);
@@ -61,7 +58,11 @@ static void let_join(struct joiner *joiner, const char *port) {
     const struct node *node = client_add(client);
     if (!node) return;
     GGML_LOG_INFO("MPI%d on %s has joined\n", node->peer, node->about.host);
+    const struct ggml_host_table *host = ggml_sdk_host_hold();
+    const struct ggml_extension_registry *registry =
+        host->get_extension(host, GGML_EXTENSION_REGISTRY, GGML_EXTENSION_REGISTRY_REVISION);
     if (registry) registry->devices_changed(host);
+    ggml_sdk_host_release(host);
 }
 
 // Whether to end, after a while. Under the lock.

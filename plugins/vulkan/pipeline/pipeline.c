@@ -175,12 +175,11 @@ static void *compile_some(void *argument) {
 
 // A single pipeline needs no other thread. As many as the host gives to computing at most.
 static int team_size(const struct pipeline *first) {
-    const struct ggml_host_table *host = ggml_sdk_host();
     struct ggml_host_topology topology = {.size = sizeof(topology)};
     int n = 0;
     for (; first && n < MAX_THREADS; first = first->missing)
         ++n;
-    if (n < 2 || !host || host->get_topology(host, &topology) != GGML_HOST_OK) return n ? 1 : 0;
+    if (n < 2 || !ggml_sdk_topology(&topology)) return n ? 1 : 0;
     return MIN(n, MAX(1, (int)topology.default_threads));
 }
 
