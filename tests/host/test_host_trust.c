@@ -523,8 +523,9 @@ static void test_privileged_processes_read_no_variable(void **state) {
 
 enum { SEES_NOTHING = 40, NOT_PRIVILEGED = 41, SEES_SOMETHING = 42, NOT_STARTED = 43 };
 
+// Not by the library's word, which is what is tested.
 static int run_as_child(void) {
-    if (!ggml_env_privileged()) return NOT_PRIVILEGED;
+    if (getuid() == geteuid()) return NOT_PRIVILEGED;
     return count_visible() == 0 ? SEES_NOTHING : SEES_SOMETHING;
 }
 
