@@ -3,15 +3,24 @@
 // double precision.
 #include "fixture.h"
 
-enum { SEED = 20240607, CONTEXT_SIZE = 192 << 20 };
+// Tests are run with memory that is filled when it is allocated and freed.
+enum { SEED = 20240607, CONTEXT_SIZE = 20 << 20, LARGE_CONTEXT_SIZE = 112 << 20 };
 
-int fixture_setup(void **state) {
+static int setup(void **state, size_t context_size) {
     struct fixture *f = calloc(1, sizeof(*f));
     f->random.state = SEED;
-    f->ctx = ggml_init((struct ggml_init_params){.mem_size = CONTEXT_SIZE});
+    f->ctx = ggml_init((struct ggml_init_params){.mem_size = context_size});
     f->cpu = ggml_backend_cpu_init();
     *state = f;
     return f->ctx && f->cpu ? 0 : -1;
+}
+
+int fixture_setup(void **state) {
+    return setup(state, CONTEXT_SIZE);
+}
+
+int fixture_setup_large(void **state) {
+    return setup(state, LARGE_CONTEXT_SIZE);
 }
 
 int fixture_teardown(void **state) {

@@ -28,6 +28,7 @@ struct fixture {
 
 // cmocka's set-up and tear-down of one test; *state is a struct fixture.
 int fixture_setup(void **state);
+int fixture_setup_large(void **state); // for operands of more than 15 MiB in all
 int fixture_teardown(void **state);
 
 // A tensor of normally distributed numbers of any type that has an encoder.
@@ -46,5 +47,7 @@ enum ggml_status fixture_compute(struct fixture *f, struct ggml_tensor *node, in
 void fixture_check(struct fixture *f, struct ggml_tensor *node, oracle_fn oracle, double nmse);
 
 #define cpu_test(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+#define cpu_test_large(name)                                                                       \
+    cmocka_unit_test_setup_teardown(name, fixture_setup_large, fixture_teardown)
 
 #endif

@@ -604,11 +604,11 @@ static void test_f23_repacked_weights_outside_their_buffer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cpu_test(test_every_weight_type),
-        cpu_test(test_few_columns),
+        cpu_test_large(test_every_weight_type),
+        cpu_test_large(test_few_columns),
         cpu_test(test_half_activations),
         cpu_test(test_any_depth),
-        cpu_test(test_edges_of_blocks),
+        cpu_test_large(test_edges_of_blocks),
         cpu_test(test_edges_of_strips),
         cpu_test(test_many_columns_keep_nan_apart),
         cpu_test(test_broadcast_divides),
