@@ -78,9 +78,9 @@ static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tens
     if (status == GGML_STATUS_SUCCESS && type && type->repacked && !tensor->extra) {
         // Where none of the layouts fits, ggml's entries go on without one and crash when it is
         // set.
-        foreign_fail(GGML_HOST_INVALID_ARGUMENT, "%s: no layout for tensor '%s' of %s",
-                     type->buft.table->get_name(buffer->buft), tensor->name,
-                     ggml_type_name(tensor->type));
+        ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "%s: no layout for tensor '%s' of %s",
+                      type->buft.table->get_name(buffer->buft), tensor->name,
+                      ggml_type_name(tensor->type));
         return GGML_HOST_INVALID_ARGUMENT;
     }
     return ggml_entry_status(status);
@@ -176,7 +176,7 @@ static int32_t clear_in_pieces(ggml_backend_buffer_t buffer, uint8_t value) {
         .type = GGML_TYPE_I8, .buffer = buffer, .data = buffer_base(buffer)};
     uint8_t *piece = ggml_aligned_malloc(PIECE);
     if (!piece) {
-        foreign_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to clear a buffer");
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to clear a buffer");
         return GGML_HOST_OUT_OF_MEMORY;
     }
     int32_t status = GGML_HOST_OK;

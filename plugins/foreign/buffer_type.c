@@ -48,7 +48,7 @@ static int32_t buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size,
     }
     *out_buffer = theirs ? foreign_buffer_adopt(own->binary, theirs) : NULL;
     if (*out_buffer) return GGML_HOST_OK;
-    foreign_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no buffer of %zu bytes", buft_name(buft), size);
+    ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no buffer of %zu bytes", buft_name(buft), size);
     return GGML_HOST_OUT_OF_MEMORY;
 }
 
@@ -125,7 +125,7 @@ ggml_backend_buffer_type_t foreign_buft_of(struct foreign_binary *binary, void *
     }
     pthread_mutex_unlock(&list_lock);
     if (own) return &own->buft;
-    foreign_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a buffer type of %s", binary->path);
+    ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a buffer type of %s", binary->path);
     return NULL;
 }
 

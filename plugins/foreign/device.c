@@ -98,8 +98,8 @@ static int32_t device_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr,
     foreign_unlock(own->binary);
     *out_buffer = theirs ? foreign_buffer_adopt(own->binary, theirs) : NULL;
     if (*out_buffer) return GGML_HOST_OK;
-    foreign_fail(GGML_HOST_FAILED, "%s: %zu bytes at %p can't be used as they are", own->name, size,
-                 ptr);
+    ggml_sdk_fail(GGML_HOST_FAILED, "%s: %zu bytes at %p can't be used as they are", own->name,
+                  size, ptr);
     return GGML_HOST_FAILED;
 }
 
@@ -199,7 +199,7 @@ static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t 
     typedef void *(*entry_t)(void *);
     struct foreign_event *event = ggml_aligned_malloc(sizeof(*event));
     if (!event) {
-        foreign_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for an event", own->name);
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for an event", own->name);
         return GGML_HOST_OUT_OF_MEMORY;
     }
     memset(event, 0, sizeof(*event));
@@ -214,7 +214,7 @@ static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t 
         *out_event = &event->event;
         return GGML_HOST_OK;
     }
-    foreign_fail(GGML_HOST_FAILED, "%s: %s makes no event", own->name, own->binary->path);
+    ggml_sdk_fail(GGML_HOST_FAILED, "%s: %s makes no event", own->name, own->binary->path);
     ggml_aligned_free(event, sizeof(*event));
     return GGML_HOST_FAILED;
 }

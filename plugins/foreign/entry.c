@@ -2,14 +2,6 @@
 // The plugin's note, entry and services. Neither it nor what it opened is ever unmapped.
 #include "foreign.h"
 
-enum ggml_host_status foreign_fail(enum ggml_host_status status, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    ggml_sdk_fail_v(status, format, args);
-    va_end(args);
-    return status;
-}
-
 void foreign_lock(struct foreign_binary *binary) {
     pthread_mutex_lock(&binary->lock);
 }

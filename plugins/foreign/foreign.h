@@ -53,10 +53,6 @@ struct foreign_event {
 #define FOREIGN_ENTRY(binary, object, member, type)                                                \
     ((type)foreign_entry(object, (binary)->layout->member))
 
-// Records why the current call fails. [any-thread]
-enum ggml_host_status foreign_fail(enum ggml_host_status status, const char *format, ...)
-    GGML_ATTRIBUTE_FORMAT(2, 3);
-
 // Calls of entries that any thread may call stand between these. [any-thread]
 void foreign_lock(struct foreign_binary *binary);
 void foreign_unlock(struct foreign_binary *binary);

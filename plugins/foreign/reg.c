@@ -175,7 +175,7 @@ static ggml_backend_reg_t rpc_add_server(const char *endpoint) {
     char message[FOREIGN_MESSAGE_SIZE];
     struct foreign_reg *reg = add_server(endpoint, message);
     if (!reg) {
-        foreign_fail(GGML_HOST_NO_DEVICE, "%s", message);
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "%s", message);
         return NULL;
     }
     const struct ggml_host_table *host = ggml_sdk_host_hold();
@@ -193,7 +193,7 @@ static ggml_backend_reg_t foreign_load(const char *path) {
     struct foreign_binary *binary = foreign_file_open(path, message);
     struct foreign_reg *reg = binary ? reg_of(binary, binary->reg, NULL) : NULL;
     if (reg) return &reg->reg;
-    foreign_fail(GGML_HOST_INIT_FAILED, "%s", message);
+    ggml_sdk_fail(GGML_HOST_INIT_FAILED, "%s", message);
     return NULL;
 }
 
@@ -286,8 +286,8 @@ static struct foreign_reg *reg_new(struct foreign_binary *binary, void *theirs,
         own = NULL;
     }
     if (!own) {
-        foreign_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu devices of %s", count,
-                     binary->path);
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu devices of %s", count,
+                      binary->path);
         return NULL;
     }
     own->reg.table = &reg_table;
@@ -424,7 +424,7 @@ ggml_backend_reg_t foreign_reg_all(void) {
     const char *list = ggml_sdk_config("GGML_FOREIGN_PATH");
     const char *servers = ggml_sdk_config("GGML_FOREIGN_RPC");
     if (!list) {
-        foreign_fail(GGML_HOST_NO_DEVICE, "GGML_FOREIGN_PATH names no binaries of ggml to load");
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "GGML_FOREIGN_PATH names no binaries of ggml to load");
         return NULL;
     }
     if (!opened.list || strcmp(opened.list, list) != 0) {
@@ -435,7 +435,7 @@ ggml_backend_reg_t foreign_reg_all(void) {
         if (servers) add_servers(servers);
     }
     if (opened.n_binaries == 0 && opened.first_refusal[0]) {
-        foreign_fail(GGML_HOST_NO_DEVICE, "%s", opened.first_refusal);
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "%s", opened.first_refusal);
         return NULL;
     }
     static const struct ggml_backend_table table = {

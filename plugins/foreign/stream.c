@@ -136,16 +136,16 @@ static int32_t stream_graph_compute(ggml_backend_t backend, const struct ggml_gr
     if (graph->n_nodes == 0) return GGML_HOST_OK;
     struct foreign_graph *shadow = find_graph(backend, graph);
     if (!shadow) {
-        foreign_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a copy of a graph of %d nodes",
-                     stream->device->name, graph->n_nodes);
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a copy of a graph of %d nodes",
+                      stream->device->name, graph->n_nodes);
         return GGML_HOST_OUT_OF_MEMORY;
     }
     const enum ggml_status status =
         FOREIGN_ENTRY(stream->binary, stream->theirs, stream_graph_compute,
                       entry_t)(stream->theirs, foreign_graph_theirs(shadow));
     if (status != GGML_STATUS_SUCCESS) {
-        foreign_fail(GGML_HOST_FAILED, "%s: %s could not compute a graph of %d nodes (status %d)",
-                     stream->device->name, stream->binary->path, graph->n_nodes, (int)status);
+        ggml_sdk_fail(GGML_HOST_FAILED, "%s: %s could not compute a graph of %d nodes (status %d)",
+                      stream->device->name, stream->binary->path, graph->n_nodes, (int)status);
     }
     return ggml_entry_status(status);
 }
@@ -158,8 +158,8 @@ static int32_t stream_event_record(ggml_backend_t backend, ggml_backend_event_t 
     typedef void (*entry_t)(void *, void *);
     const struct foreign_event *own = (const struct foreign_event *)event;
     if (own->device->binary != stream->binary) {
-        foreign_fail(GGML_HOST_UNSUPPORTED, "%s can't record an event of %s", stream->device->name,
-                     own->device->name);
+        ggml_sdk_fail(GGML_HOST_UNSUPPORTED, "%s can't record an event of %s", stream->device->name,
+                      own->device->name);
         return GGML_HOST_UNSUPPORTED;
     }
     FOREIGN_ENTRY(stream->binary, stream->theirs, stream_event_record, entry_t)
@@ -224,7 +224,7 @@ ggml_backend_t foreign_stream_new(struct foreign_device *device, const char *par
     typedef void *(*entry_t)(void *, const char *);
     struct foreign_stream *stream = ggml_aligned_malloc(sizeof(*stream));
     if (!stream) {
-        foreign_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a stream", device->name);
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a stream", device->name);
         return NULL;
     }
     memset(stream, 0, sizeof(*stream));
@@ -233,7 +233,7 @@ ggml_backend_t foreign_stream_new(struct foreign_device *device, const char *par
         FOREIGN_ENTRY(binary, device->theirs, device_init_backend, entry_t)(device->theirs, params);
     foreign_unlock(binary);
     if (!stream->theirs) {
-        foreign_fail(GGML_HOST_FAILED, "%s: %s makes no stream", device->name, binary->path);
+        ggml_sdk_fail(GGML_HOST_FAILED, "%s: %s makes no stream", device->name, binary->path);
         ggml_aligned_free(stream, sizeof(*stream));
         return NULL;
     }

@@ -16,17 +16,10 @@
 #include <unistd.h>
 
 #include "base/objc.h"
-#include "base/util.h"
 #include "fake_metal.h"
 #include "kernels/args.h"
 
 enum { N = 64, SCALE = 38 }; // SCALE: x * params[0] + params[1]
-
-// For objc.c.
-enum ggml_host_status metal_fail(enum ggml_host_status status, const char *format, ...) {
-    (void)format;
-    return status;
-}
 
 struct run {
     void *pool;

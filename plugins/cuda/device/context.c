@@ -37,16 +37,18 @@ enum ggml_host_status cuda_context_check(struct cuda_context *context, CUresult 
     const enum ggml_host_status status = status_of(result);
     if (status == GGML_HOST_OK) return status;
     if (status == GGML_HOST_DEVICE_LOST) atomic_store(&context->lost, true);
-    return gpu_fail(status, "cuda: %s fails: %s (%d)", call, cuda_error_name(result), result);
+    return ggml_sdk_fail(status, "cuda: %s fails: %s (%d)", call, cuda_error_name(result), result);
 }
 
 // A current context is per thread and a stack: push and pop leave the application's as it was.
 enum ggml_host_status cuda_context_enter(struct cuda_context *context) {
     if (!cuda_in_owner())
-        return gpu_fail(GGML_HOST_FAILED,
-                        "cuda: the driver does not work in a child of the process that started it");
+        return ggml_sdk_fail(
+            GGML_HOST_FAILED,
+            "cuda: the driver does not work in a child of the process that started it");
     if (atomic_load(&context->lost))
-        return gpu_fail(GGML_HOST_DEVICE_LOST, "cuda: the device was lost by an earlier failure");
+        return ggml_sdk_fail(GGML_HOST_DEVICE_LOST,
+                             "cuda: the device was lost by an earlier failure");
     return cuda_context_check(context, cuda_api()->cuCtxPushCurrent(context->handle),
                               "cuCtxPushCurrent");
 }
@@ -86,7 +88,7 @@ static enum ggml_host_status load_module(struct cuda_context *context) {
             return cuda_context_check(context, result, "cuModuleLoadData");
         context->module = NULL;
     }
-    return gpu_fail(
+    return ggml_sdk_fail(
         GGML_HOST_UNSUPPORTED,
         "cuda: the driver, of CUDA %d.%d, takes none of the plugin's kernels (%s): %s (%d); "
         "update the driver, or build the plugin for this device (plugin_cuda_arch)",

@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 
-#include "gpu/base/util.h"
+#include "ggml-plugin.h"
 
 enum { LEAST_VERSION = 11040 }; // the first with all functions of driver_api.h
 
@@ -33,7 +33,7 @@ static bool find_functions(void) {
 #define FIND(name, symbol, parameters)                                                             \
     found = dlsym(library, #symbol);                                                               \
     if (!found) {                                                                                  \
-        gpu_fail(GGML_HOST_NO_DEVICE, "the CUDA driver has no %s: update it", #symbol);            \
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "the CUDA driver has no %s: update it", #symbol);       \
         return false;                                                                              \
     }                                                                                              \
     memcpy(&api.name, &found, sizeof(found));
@@ -52,18 +52,20 @@ static bool find_functions(void) {
 bool cuda_loader_start(void) {
     if (!library) library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        gpu_fail(GGML_HOST_NO_DEVICE, "no CUDA driver: install NVIDIA's (%s)", dlerror());
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "no CUDA driver: install NVIDIA's (%s)", dlerror());
         return false;
     }
     if (!find_functions()) return false;
     const CUresult result = api.cuInit(0);
     if (result != CUDA_SUCCESS) {
-        gpu_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? GGML_HOST_OUT_OF_MEMORY : GGML_HOST_NO_DEVICE,
-                 "the CUDA driver does not start: %s", cuda_error_name(result));
+        ggml_sdk_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? GGML_HOST_OUT_OF_MEMORY
+                                                         : GGML_HOST_NO_DEVICE,
+                      "the CUDA driver does not start: %s", cuda_error_name(result));
         return false;
     }
     if (api.cuDriverGetVersion(&version) == CUDA_SUCCESS && version >= LEAST_VERSION) return true;
-    gpu_fail(GGML_HOST_NO_DEVICE, "the CUDA driver is of version %d.%d, %d.%d is needed: update it",
-             version / 1000, version % 1000 / 10, LEAST_VERSION / 1000, LEAST_VERSION % 1000 / 10);
+    ggml_sdk_fail(GGML_HOST_NO_DEVICE,
+                  "the CUDA driver is of version %d.%d, %d.%d is needed: update it", version / 1000,
+                  version % 1000 / 10, LEAST_VERSION / 1000, LEAST_VERSION % 1000 / 10);
     return false;
 }

@@ -121,10 +121,11 @@ static bool make_devices(void) {
     registry.devices = devices;
     if (registry.n_devices > 0) return true;
     if (refused[0] != '\0')
-        gpu_fail(GGML_HOST_NO_DEVICE, "no CUDA device can be used: %s", refused);
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "no CUDA device can be used: %s", refused);
     else if (n_room == 0 || devices)
-        gpu_fail(GGML_HOST_NO_DEVICE,
-                 "no CUDA device can be used (%d found; CUDA_VISIBLE_DEVICES may hide some)", n);
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE,
+                      "no CUDA device can be used (%d found; CUDA_VISIBLE_DEVICES may hide some)",
+                      n);
     ggml_aligned_free(devices, (size_t)n_room * sizeof(*devices));
     registry.devices = devices = NULL;
     return false;

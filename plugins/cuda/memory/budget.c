@@ -26,10 +26,10 @@ enum ggml_host_status cuda_budget_take(struct cuda_context *context, size_t byte
     size_t used = atomic_load(&context->used);
     do {
         if (bytes > context->limit || used > context->limit - bytes)
-            return gpu_fail(GGML_HOST_OUT_OF_MEMORY,
-                            "cuda: %zu bytes more than the %zu in use would be above "
-                            "GGML_CUDA_MEMORY_LIMIT (%zu)",
-                            bytes, used, context->limit);
+            return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY,
+                                 "cuda: %zu bytes more than the %zu in use would be above "
+                                 "GGML_CUDA_MEMORY_LIMIT (%zu)",
+                                 bytes, used, context->limit);
     } while (!atomic_compare_exchange_weak(&context->used, &used, used + bytes));
     return GGML_HOST_OK;
 }

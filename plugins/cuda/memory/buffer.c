@@ -298,8 +298,8 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
     struct cuda_context *context = cuda_device_context(buft->context);
     if (!context) return GGML_HOST_FAILED;
     if (size > buft->table->get_max_size(buft))
-        return gpu_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: %zu bytes are more than there can be",
-                        size);
+        return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: %zu bytes are more than there can be",
+                             size);
     struct cuda_buffer *buffer = cuda_buffer_new(context, size);
     if (!buffer) return GGML_HOST_OUT_OF_MEMORY;
     const enum ggml_host_status status = allocate(buffer, host);

@@ -26,14 +26,14 @@ static void mark_of_driver(uint8_t out_uuid[GGML_EXTERNAL_UUID_BYTES]) {
 }
 
 static int32_t refuse(const struct cuda_device *device, const char *what) {
-    return gpu_fail(GGML_HOST_INVALID_ARGUMENT, "%s: memory can't be imported: %s",
-                    device->base.name, what);
+    return ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "%s: memory can't be imported: %s",
+                         device->base.name, what);
 }
 
 static enum ggml_host_status check_bytes(const struct cuda_device *device, uint64_t bytes) {
     if (bytes > 0 && bytes <= device->memory) return GGML_HOST_OK;
-    return gpu_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of %llu bytes can't be made",
-                    device->base.name, (unsigned long long)bytes);
+    return ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of %llu bytes can't be made",
+                         device->base.name, (unsigned long long)bytes);
 }
 
 // --- making and exporting ------------------------------------------------------------------------
@@ -147,7 +147,7 @@ static enum ggml_host_status import_vulkan(struct cuda_buffer *buffer,
     const CUDA_EXTERNAL_MEMORY_BUFFER_DESC whole = {.size = memory->bytes};
     about.handle.fd = fcntl(memory->fd, F_DUPFD_CLOEXEC, 0);
     if (about.handle.fd < 0)
-        return gpu_fail(GGML_HOST_INVALID_ARGUMENT, "cuda: the file can't be duplicated");
+        return ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "cuda: the file can't be duplicated");
     CUresult result = api->cuImportExternalMemory(&buffer->external, &about);
     if (result != CUDA_SUCCESS) {
         close(about.handle.fd);
@@ -166,8 +166,8 @@ static int32_t check(const struct cuda_device *device, const struct ggml_externa
     mark_of_driver(mark);
     *out_is_own = memcmp(memory->driver_uuid, MARK, strlen(MARK)) == 0;
     if (cuda_api()->cuDeviceGetUuid(&uuid, device->handle) != CUDA_SUCCESS)
-        return gpu_fail(GGML_HOST_FAILED, "%s: the driver does not tell its UUID",
-                        device->base.name);
+        return ggml_sdk_fail(GGML_HOST_FAILED, "%s: the driver does not tell its UUID",
+                             device->base.name);
     if (memcmp(memory->device_uuid, uuid.bytes, sizeof(uuid.bytes)) != 0)
         return refuse(device, "it is of another device");
     if (*out_is_own && memcmp(memory->driver_uuid, mark, sizeof(mark)) != 0)

@@ -55,7 +55,7 @@ static enum ggml_host_status add_memory(struct cuda_context *context, size_t byt
     struct cuda_piece *piece = NULL;
     if (there == 0) {
         piece = piece_new(pool->range.begin + before, 0, NULL);
-        if (!piece) return gpu_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: no memory for a buffer");
+        if (!piece) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: no memory for a buffer");
     }
     enum ggml_host_status status =
         cuda_range_grow(context, &pool->range, before + MAX(bytes - there, STEP));
@@ -90,7 +90,7 @@ static enum ggml_host_status take(struct cuda_context *context, size_t bytes,
     if (piece->bytes > bytes) {
         struct cuda_piece *rest =
             piece_new(piece->begin + bytes, piece->bytes - bytes, piece->next);
-        if (!rest) return gpu_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: no memory for a buffer");
+        if (!rest) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: no memory for a buffer");
         piece->next = rest;
         piece->bytes = bytes;
     }

@@ -79,8 +79,8 @@ enum ggml_host_status cuda_range_grow(struct cuda_context *context, struct cuda_
                                       size_t bytes) {
     if (bytes <= range->mapped) return GGML_HOST_OK;
     if (bytes > range->reserved)
-        return gpu_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: %zu bytes are more than there can be",
-                        bytes);
+        return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: %zu bytes are more than there can be",
+                             bytes);
     const size_t more = round_up(bytes, context->unit) - range->mapped;
     enum ggml_host_status status = cuda_budget_take(context, more);
     if (status != GGML_HOST_OK) return status;

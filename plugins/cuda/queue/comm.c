@@ -19,7 +19,7 @@ static int32_t group_new(const struct ggml_comm_ranks *ranks, ggml_comm_group_t 
     if (status != GGML_HOST_OK) return status;
     if (ranks->n_ranks > CUDA_MAX_RANKS) return GGML_HOST_UNSUPPORTED;
     struct ggml_comm_group *group = ggml_aligned_malloc(sizeof(*group));
-    if (!group) return gpu_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: no memory for a group");
+    if (!group) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: no memory for a group");
     *group = (struct ggml_comm_group){.n = ranks->n_ranks, .reaches_all = true};
     for (uint32_t i = 0; i < group->n; ++i) {
         group->backends[i] = ranks->streams[i];
@@ -52,7 +52,7 @@ static void group_free(ggml_comm_group_t group) {
 
 int32_t cuda_comm_begin(const struct ggml_comm_group *group) {
     if (group->failed == GGML_HOST_OK) return GGML_HOST_OK;
-    return gpu_fail(group->failed, "cuda: the group has failed earlier");
+    return ggml_sdk_fail(group->failed, "cuda: the group has failed earlier");
 }
 
 int32_t cuda_comm_end(ggml_comm_group_t group, enum ggml_host_status status) {
@@ -62,7 +62,7 @@ int32_t cuda_comm_end(ggml_comm_group_t group, enum ggml_host_status status) {
 }
 
 int32_t cuda_comm_no_rank(uint32_t rank) {
-    return gpu_fail(GGML_HOST_INVALID_ARGUMENT, "cuda: rank %u is not in the group", rank);
+    return ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "cuda: rank %u is not in the group", rank);
 }
 
 static int32_t check(const struct ggml_comm_group *group,

@@ -38,7 +38,7 @@ static enum ggml_host_status make(const struct ggml_comm_group *group, uint32_t 
     struct cuda_context *sender = group->streams[from]->context;
     struct cuda_context *receiver = group->streams[to]->context;
     struct cuda_message *m = ggml_aligned_malloc(sizeof(*m));
-    if (!m) return gpu_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: no memory for a message");
+    if (!m) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: no memory for a message");
     *m = (struct cuda_message){.from = from, .to = to, .room = room};
     *out_message = m;
     enum ggml_host_status status = cuda_context_enter(sender);
@@ -141,8 +141,8 @@ int32_t cuda_comm_receive(ggml_comm_group_t group, uint32_t to, uint32_t from,
     while (m && (m->is_received || m->from != from || m->to != to))
         m = m->next;
     if (!m)
-        return gpu_fail(GGML_HOST_INVALID_ARGUMENT, "cuda: rank %u has sent nothing to rank %u",
-                        from, to);
+        return ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT,
+                             "cuda: rank %u has sent nothing to rank %u", from, to);
     begun = ggml_sdk_comm_check_copy(&m->tensor, 1, tensor);
     if (begun != GGML_HOST_OK) return begun;
     m->is_received = true;

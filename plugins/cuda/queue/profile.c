@@ -231,17 +231,17 @@ void cuda_profile_drop(struct cuda_stream *stream) {
 static struct cuda_stream *recording_stream(ggml_backend_t backend) {
     struct cuda_stream *stream = cuda_stream_of(backend);
     if (stream && cuda_profile_is_on(&stream->profile)) return stream;
-    gpu_fail(GGML_HOST_INVALID_ARGUMENT, "cuda: the stream records no times of nodes");
+    ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "cuda: the stream records no times of nodes");
     return NULL;
 }
 
 static int32_t begin(ggml_backend_t backend, uint64_t capacity) {
     struct cuda_stream *stream = cuda_stream_of(backend);
     if (!stream || capacity == 0)
-        return gpu_fail(GGML_HOST_INVALID_ARGUMENT,
-                        "cuda: no stream, or no room, for times of nodes");
+        return ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT,
+                             "cuda: no stream, or no room, for times of nodes");
     if (cuda_profile_is_on(&stream->profile))
-        return gpu_fail(GGML_HOST_BUSY, "cuda: the stream records times of nodes already");
+        return ggml_sdk_fail(GGML_HOST_BUSY, "cuda: the stream records times of nodes already");
     enum ggml_host_status status = cuda_context_enter(stream->context);
     if (status != GGML_HOST_OK) return status;
     status = cuda_context_check(stream->context, set_anchor(stream), "an event");

@@ -43,7 +43,7 @@ static enum ggml_host_status touch(struct draft *d, const struct cuda_recipe *re
         const struct ggml_tensor *t = l->tensors[k];
         const struct cuda_buffer *buffer = cuda_buffer_of(t);
         if (!buffer || buffer->context != recipe->context)
-            return gpu_fail(
+            return ggml_sdk_fail(
                 GGML_HOST_INVALID_ARGUMENT,
                 "cuda: '%.*s', which '%.*s' uses, does not lie in memory of this device",
                 GGML_MAX_NAME, t->name, GGML_MAX_NAME, l->tensors[0]->name);

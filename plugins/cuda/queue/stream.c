@@ -61,8 +61,9 @@ static int32_t queue_pieces(struct cuda_stream *stream, const struct ggml_tensor
     const struct cu_api *api = cuda_api();
     const struct cuda_buffer *buffer = cuda_buffer_of(tensor);
     if (!buffer || buffer->context != stream->context)
-        return gpu_fail(GGML_HOST_UNSUPPORTED, "cuda: '%.*s' does not lie in memory of this device",
-                        GGML_MAX_NAME, tensor->name);
+        return ggml_sdk_fail(GGML_HOST_UNSUPPORTED,
+                             "cuda: '%.*s' does not lie in memory of this device", GGML_MAX_NAME,
+                             tensor->name);
     enum ggml_host_status status = cuda_context_enter(stream->context);
     if (status != GGML_HOST_OK) return status;
     CUresult result = CUDA_SUCCESS;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "gpu/base/util.h"
+#include "ggml-plugin.h"
 
 uint64_t gpu_clock_ns(void) {
     struct timespec now;
@@ -22,7 +22,7 @@ enum ggml_host_status gpu_slices_open(struct gpu_slices *slices, uint64_t capaci
     *slices = (struct gpu_slices){0};
     if (capacity <= SIZE_MAX / 2 / sizeof(slices->all[0]))
         slices->all = ggml_aligned_malloc(bytes_of(capacity));
-    if (!slices->all) return gpu_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for times of nodes");
+    if (!slices->all) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for times of nodes");
     slices->capacity = capacity;
     return GGML_HOST_OK;
 }

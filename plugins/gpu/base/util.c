@@ -8,14 +8,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum ggml_host_status gpu_fail(enum ggml_host_status status, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    ggml_sdk_fail_v(status, format, args);
-    va_end(args);
-    return status;
-}
-
 enum ggml_status gpu_fail_graph(enum ggml_host_status status, const char *format, ...) {
     va_list args;
     va_start(args, format);

@@ -6,10 +6,7 @@
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
 
-// Tells the hosts why the current call fails. Returns the status. [any-thread]
-enum ggml_host_status gpu_fail(enum ggml_host_status status, const char *format, ...)
-    GGML_ATTRIBUTE_FORMAT(2, 3);
-// The same for functions that return the status of a graph: ALLOC_FAILED for
+// ggml_sdk_fail() for functions that return the status of a graph: ALLOC_FAILED for
 // GGML_HOST_OUT_OF_MEMORY, FAILED for everything else. [any-thread]
 enum ggml_status gpu_fail_graph(enum ggml_host_status status, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+#include "ggml-plugin.h"
 #include "ggml-shape.h"
-#include "gpu/base/util.h"
 
 enum { SCRATCH_ALIGNMENT = 256, FIRST_LAUNCHES = 64 };
 
@@ -130,10 +130,11 @@ static int add_from(struct gpu_plan *plan, const struct ggml_graph *graph, int i
     if (fused > 0) return fused;
     if (!error && !plan->out_of_memory && plan->planner->add(plan, node)) return 1;
     if (!plan->out_of_memory) {
-        gpu_fail(GGML_HOST_UNSUPPORTED,
-                 "the %s plugin does not compute node '%.*s' (%s) with these types and layouts; "
-                 "ask ggml_backend_supports_op() before building the graph",
-                 plan->planner->name, GGML_MAX_NAME, node->name, ggml_op_name(node->op));
+        ggml_sdk_fail(
+            GGML_HOST_UNSUPPORTED,
+            "the %s plugin does not compute node '%.*s' (%s) with these types and layouts; "
+            "ask ggml_backend_supports_op() before building the graph",
+            plan->planner->name, GGML_MAX_NAME, node->name, ggml_op_name(node->op));
     }
     return 0;
 }

@@ -4,8 +4,9 @@
 #include "base/objc.h"
 
 #include <dlfcn.h>
+#include <string.h>
 
-#include "base/util.h"
+#include "ggml-plugin.h"
 
 // The tests have a library of their own in place of both.
 #if !defined(METAL_LIBRARY)
@@ -36,7 +37,7 @@ bool mtl_start(void) {
     void *objc = dlopen(METAL_OBJC_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     void *metal = objc ? dlopen(METAL_LIBRARY, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!metal) {
-        metal_fail(GGML_HOST_NO_DEVICE, "no Metal on this system: %s", dlerror());
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "no Metal on this system: %s", dlerror());
         return false;
     }
     if (!find(objc, "objc_msgSend", &mtl_api.send) ||
@@ -45,7 +46,7 @@ bool mtl_start(void) {
         !find(objc, "objc_autoreleasePoolPush", &mtl_api.pool_push) ||
         !find(objc, "objc_autoreleasePoolPop", &mtl_api.pool_pop) ||
         !find(metal, "MTLCreateSystemDefaultDevice", &mtl_api.default_device)) {
-        metal_fail(GGML_HOST_NO_DEVICE, "no Metal on this system: %s", dlerror());
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "no Metal on this system: %s", dlerror());
         return false;
     }
     find(metal, "MTLCopyAllDevices", &mtl_api.all_devices);

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/util.h"
 #include "gpu/base/folder.h"
 #include "gpu/base/util.h"
 

@@ -14,11 +14,12 @@ enum { WARP = 32 };
 // after a loss.
 enum ggml_host_status metal_context_check(const struct metal_context *context) {
     if (!metal_in_owner())
-        return metal_fail(GGML_HOST_FAILED,
-                          "metal: Metal does not work in a child of the process that started it");
+        return ggml_sdk_fail(
+            GGML_HOST_FAILED,
+            "metal: Metal does not work in a child of the process that started it");
     if (atomic_load(&context->lost))
-        return metal_fail(GGML_HOST_DEVICE_LOST,
-                          "metal: the device was lost by an earlier failure");
+        return ggml_sdk_fail(GGML_HOST_DEVICE_LOST,
+                             "metal: the device was lost by an earlier failure");
     return GGML_HOST_OK;
 }
 
@@ -87,18 +88,18 @@ static enum ggml_host_status make_pipeline(struct metal_context *context,
     const char *name = metal_kernel_name(variant->kernel);
     mtl_id error = NULL;
     const mtl_id function = find_function(context, variant);
-    if (!function) return metal_fail(GGML_HOST_FAILED, "metal: the library has no %s", name);
+    if (!function) return ggml_sdk_fail(GGML_HOST_FAILED, "metal: the library has no %s", name);
     const mtl_id pipeline =
         metal_archive_pipeline(&context->archive, context->device, function, &error);
     mtl_release(function);
     if (!pipeline)
-        return metal_fail(GGML_HOST_FAILED, "metal: %s can't be used: %s", name, text_of(error));
+        return ggml_sdk_fail(GGML_HOST_FAILED, "metal: %s can't be used: %s", name, text_of(error));
     const mtl_word width = mtl_simd_width(pipeline);
     if (width == 0 || width % WARP != 0) {
         mtl_release(pipeline);
-        return metal_fail(GGML_HOST_UNSUPPORTED,
-                          "metal: SIMD groups of %lu lanes; a multiple of %d is needed", width,
-                          WARP);
+        return ggml_sdk_fail(GGML_HOST_UNSUPPORTED,
+                             "metal: SIMD groups of %lu lanes; a multiple of %d is needed", width,
+                             WARP);
     }
     *out_pipeline = pipeline;
     return GGML_HOST_OK;
@@ -149,14 +150,14 @@ static enum ggml_host_status load(struct metal_context *context) {
     const mtl_id options = mtl_new(mtl_api.get_class("MTLCompileOptions"));
     if (!text || !options) {
         mtl_release(options);
-        return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no memory for the kernels' source");
+        return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no memory for the kernels' source");
     }
     mtl_set_fast_math(options, false); // infinities and NaN are kept
     context->library = mtl_new_library(context->device, text, options, &error);
     mtl_release(options);
     if (!context->library)
-        return metal_fail(GGML_HOST_FAILED, "metal: the kernels can't be compiled: %s",
-                          text_of(error));
+        return ggml_sdk_fail(GGML_HOST_FAILED, "metal: the kernels can't be compiled: %s",
+                             text_of(error));
     metal_archive_open(&context->archive, context->device, metal_source());
     return metal_context_pipeline(context, &(struct metal_variant){.kernel = SIMT_KERNEL_move},
                                   &pipeline);

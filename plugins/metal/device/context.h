@@ -7,9 +7,10 @@
 #include <stdatomic.h>
 
 #include "base/objc.h"
-#include "base/util.h"
 #include "device/archive.h"
 #include "device/kernels.h"
+#include "ggml-impl.h"
+#include "ggml-plugin.h"
 
 struct metal_context {
     mtl_id device; // the plugin's reference

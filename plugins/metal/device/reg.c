@@ -104,7 +104,7 @@ static bool make_devices(void) {
     find_devices();
     mtl_api.pool_pop(pool);
     if (n_devices > 0) return true;
-    metal_fail(GGML_HOST_NO_DEVICE, "no device of Metal 3 with SIMD groups of 32 lanes");
+    ggml_sdk_fail(GGML_HOST_NO_DEVICE, "no device of Metal 3 with SIMD groups of 32 lanes");
     ggml_aligned_free(devices, MAX_DEVICES * sizeof(*devices));
     devices = NULL;
     return false;

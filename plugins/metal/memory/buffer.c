@@ -232,7 +232,7 @@ static int32_t buffer_finish(struct metal_buffer *buffer, ggml_backend_buffer_ty
     if (complete) *out_buffer = ggml_sdk_buffer_new(buft, &buffer_table, buffer, buffer->size);
     if (*out_buffer) return GGML_HOST_OK;
     if (!complete)
-        metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no buffer of %zu bytes", buffer->size);
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no buffer of %zu bytes", buffer->size);
     buffer_release(buffer);
     return GGML_HOST_OUT_OF_MEMORY;
 }
@@ -247,13 +247,14 @@ static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
 static enum ggml_host_status check_size(const struct metal_device *device, size_t size) {
     const size_t room = metal_device_room(device);
     if (size > device->max_buffer)
-        return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: %zu bytes are more than a buffer has",
-                          size);
+        return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: %zu bytes are more than a buffer has",
+                             size);
     if (size > room)
-        return metal_fail(GGML_HOST_OUT_OF_MEMORY,
-                          "metal: %zu bytes are more than the %zu that are left of %zu, which the "
-                          "system recommends as the most",
-                          size, room, device->memory);
+        return ggml_sdk_fail(
+            GGML_HOST_OUT_OF_MEMORY,
+            "metal: %zu bytes are more than the %zu that are left of %zu, which the "
+            "system recommends as the most",
+            size, room, device->memory);
     return GGML_HOST_OK;
 }
 
@@ -325,9 +326,9 @@ int32_t metal_buffer_from_host(ggml_backend_dev_t handle, void *memory, size_t s
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (!device->unified) return GGML_HOST_UNSUPPORTED;
     if ((uintptr_t)memory % page != 0)
-        return metal_fail(GGML_HOST_INVALID_ARGUMENT,
-                          "metal: memory of the application's has to begin with a page (%zu bytes)",
-                          page);
+        return ggml_sdk_fail(
+            GGML_HOST_INVALID_ARGUMENT,
+            "metal: memory of the application's has to begin with a page (%zu bytes)", page);
     const size_t room = metal_device_room(device);
     if (size > room)
         GGML_LOG_WARN("metal: %zu bytes of the application's are more than the %zu that %s should "

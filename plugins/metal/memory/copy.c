@@ -22,7 +22,7 @@ static bool takes_blit(const struct metal_copy *c) {
 
 static enum ggml_host_status encode_blit(mtl_id commands, const struct metal_copy *c) {
     const mtl_id encoder = mtl_blit_encoder(commands);
-    if (!encoder) return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no encoder for copies");
+    if (!encoder) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no encoder for copies");
     for (size_t i = 0; i < c->n; ++i)
         mtl_copy_bytes(encoder, c->from.handle, c->from.offset + i * c->from.stride, c->to.handle,
                        c->to.offset + i * c->to.stride, c->size);
@@ -47,7 +47,7 @@ static enum ggml_host_status encode_kernel(struct metal_context *context, mtl_id
         context, &(struct metal_variant){.kernel = SIMT_KERNEL_move}, &pipeline);
     if (status != GGML_HOST_OK) return status;
     const mtl_id encoder = mtl_compute_encoder(commands, MTL_DISPATCH_SERIAL);
-    if (!encoder) return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command encoder");
+    if (!encoder) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command encoder");
     mtl_set_pipeline(encoder, pipeline);
     mtl_set_bytes(encoder, &args, sizeof(args), 0);
     mtl_use_resource(encoder, c->from.handle, MTL_USAGE_READ);
@@ -69,7 +69,7 @@ enum ggml_host_status metal_copy_encode(struct metal_context *context, mtl_id co
 static enum ggml_host_status open_queue(struct metal_context *context) {
     if (!context->copies) context->copies = mtl_new_queue(context->device);
     if (context->copies) return GGML_HOST_OK;
-    return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command queue for copies");
+    return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command queue for copies");
 }
 
 // Commits and waits. Takes over no reference.
@@ -78,7 +78,7 @@ static enum ggml_host_status run(struct metal_context *context, mtl_id commands)
     mtl_commit(commands);
     metal_commands_wait(context, commands, &failure);
     if (failure.status == GGML_HOST_OK) return GGML_HOST_OK;
-    return metal_fail(failure.status, "metal: a copy failed: %s", failure.text);
+    return ggml_sdk_fail(failure.status, "metal: a copy failed: %s", failure.text);
 }
 
 static enum ggml_host_status copy_now(struct metal_context *context,
@@ -86,7 +86,7 @@ static enum ggml_host_status copy_now(struct metal_context *context,
     enum ggml_host_status status = open_queue(context);
     if (status != GGML_HOST_OK) return status;
     const mtl_id commands = mtl_command_buffer(context->copies);
-    if (!commands) return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command buffer");
+    if (!commands) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command buffer");
     status = metal_copy_encode(context, commands, copy);
     return status == GGML_HOST_OK ? run(context, commands) : status;
 }
@@ -107,7 +107,7 @@ static enum ggml_host_status open_staging(struct metal_context *context) {
         context->staging_bytes = n;
     }
     if (context->staging) return GGML_HOST_OK;
-    return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no staging memory");
+    return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no staging memory");
 }
 
 // Piece by piece as large as the staging memory. `from` or `to`, or neither: then the bytes are
@@ -160,7 +160,7 @@ static enum ggml_host_status fill_now(struct metal_context *context, struct meta
     if (status != GGML_HOST_OK) return status;
     const mtl_id commands = mtl_command_buffer(context->copies);
     const mtl_id encoder = mtl_blit_encoder(commands);
-    if (!encoder) return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no encoder for copies");
+    if (!encoder) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no encoder for copies");
     mtl_fill_bytes(encoder, spot.handle, (struct mtl_range){spot.offset, size}, value);
     mtl_end_encoding(encoder);
     return run(context, commands);

@@ -134,7 +134,7 @@ static enum ggml_host_status queue_part(struct metal_stream *stream,
     if (status == GGML_HOST_OK)
         metal_stream_commit_with(stream, commands, recording->scratch);
     else
-        metal_fail(status, "metal: no command encoder");
+        ggml_sdk_fail(status, "metal: no command encoder");
     mtl_release(commands);
     return status;
 }
@@ -154,7 +154,7 @@ enum ggml_host_status metal_encode(struct metal_encoders *e, struct metal_stream
         status = open_parts(e, stream, recording, i);
         if (status == GGML_HOST_OK) {
             status = run_parts(e, stream, recording, i);
-            if (status != GGML_HOST_OK) metal_fail(status, "metal: no command encoder");
+            if (status != GGML_HOST_OK) ggml_sdk_fail(status, "metal: no command encoder");
         }
         for (int k = 0; k < e->n_parts; ++k)
             mtl_release(e->parts[k].commands);

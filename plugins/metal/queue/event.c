@@ -34,7 +34,7 @@ static int32_t event_synchronize(ggml_backend_event_t handle) {
     metal_commands_wait(event->context, event->commands, &failure);
     metal_downloads_finish(event->context, event->stream, event->downloads);
     if (failure.status == GGML_HOST_OK) return GGML_HOST_OK;
-    return metal_fail(failure.status, "metal: queued work failed: %s", failure.text);
+    return ggml_sdk_fail(failure.status, "metal: queued work failed: %s", failure.text);
 }
 
 static const struct ggml_event_table event_table = {
@@ -58,7 +58,7 @@ int32_t metal_event_new(struct metal_device *device, ggml_backend_event_t *out_e
     event->handle = mtl_new_event(context->device);
     if (!event->handle) {
         ggml_aligned_free(event, sizeof(*event));
-        return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no event");
+        return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no event");
     }
     *out_event = &event->base;
     return GGML_HOST_OK;

@@ -52,7 +52,7 @@ static enum ggml_host_status find_places(struct metal_recording *r,
     for (int k = 0; k < launch->n_tensors; ++k) {
         const struct ggml_tensor *t = launch->tensors[k];
         if (!metal_place_of(t, &places[k]) || places[k].context != context)
-            return metal_fail(
+            return ggml_sdk_fail(
                 GGML_HOST_INVALID_ARGUMENT,
                 "metal: '%.*s', which '%.*s' uses, does not lie in memory of this device",
                 GGML_MAX_NAME, t->name, GGML_MAX_NAME, launch->tensors[0]->name);
@@ -114,8 +114,8 @@ static enum ggml_host_status add_step(struct metal_recording *r, struct metal_co
         status = metal_context_pipeline(context, &l->variant, &step->pipeline);
     if (status != GGML_HOST_OK) return status;
     if (launch->work.threads > mtl_max_threads(step->pipeline))
-        return metal_fail(GGML_HOST_UNSUPPORTED, "metal: %s can't have %u threads",
-                          metal_kernel_name(l->variant.kernel), launch->work.threads);
+        return ggml_sdk_fail(GGML_HOST_UNSUPPORTED, "metal: %s can't have %u threads",
+                             metal_kernel_name(l->variant.kernel), launch->work.threads);
     memcpy(step->grid, launch->work.grid, sizeof(step->grid));
     step->threads = launch->work.threads;
     step->args = launch->work.args;

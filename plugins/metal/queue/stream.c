@@ -16,7 +16,7 @@ static const char *stream_name(ggml_backend_t backend) {
 // Retained: the caller releases it after committing.
 mtl_id metal_stream_begin(struct metal_stream *stream) {
     const mtl_id commands = mtl_command_buffer(stream->queue);
-    if (!commands) metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command buffer");
+    if (!commands) ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command buffer");
     return mtl_retain(commands);
 }
 
@@ -102,7 +102,7 @@ static int32_t stream_synchronize(ggml_backend_t backend) {
     const enum ggml_host_status status = stream->failure.status;
     if (status == GGML_HOST_OK) return metal_context_check(stream->context);
     stream->failure.status = GGML_HOST_OK;
-    return metal_fail(status, "metal: queued work failed: %s", stream->failure.text);
+    return ggml_sdk_fail(status, "metal: queued work failed: %s", stream->failure.text);
 }
 
 // The context lists its streams, so that freeing a buffer can wait for all of them.
@@ -185,7 +185,7 @@ int32_t metal_stream_new(struct metal_device *device, ggml_backend_t *out_stream
         mtl_release(stream->queue);
         mtl_release(stream->mark);
         ggml_aligned_free(stream, sizeof(*stream));
-        return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command queue");
+        return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no command queue");
     }
     if (context->residency) mtl_add_residency_set(stream->queue, context->residency);
     stream->keeps_order = gpu_is_set("GGML_METAL_DISABLE_REORDER");

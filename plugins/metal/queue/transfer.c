@@ -29,9 +29,9 @@ static enum ggml_host_status find_pieces(const struct metal_stream *stream,
     const enum ggml_host_status status = metal_context_check(stream->context);
     if (status != GGML_HOST_OK) return status;
     if (!metal_place_of(tensor, &p->place) || p->place.context != stream->context)
-        return metal_fail(GGML_HOST_UNSUPPORTED,
-                          "metal: '%.*s' does not lie in memory of this device", GGML_MAX_NAME,
-                          tensor->name);
+        return ggml_sdk_fail(GGML_HOST_UNSUPPORTED,
+                             "metal: '%.*s' does not lie in memory of this device", GGML_MAX_NAME,
+                             tensor->name);
     p->place.offset += offset;
     p->place.address += offset;
     if (p->place.contents) p->place.contents += offset;

@@ -24,8 +24,8 @@ static bool lies_at(const struct node *node, const struct ggml_tensor *tensor) {
 
 bool remote_lies_at(const struct node *node, const struct ggml_tensor *tensor) {
     if (lies_at(node, tensor)) return true;
-    mpi_fail(GGML_HOST_INVALID_ARGUMENT, "'%s' does not lie in memory of MPI%d", tensor->name,
-             node->peer);
+    ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "'%s' does not lie in memory of MPI%d", tensor->name,
+                  node->peer);
     return false;
 }
 
@@ -271,8 +271,8 @@ static int32_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size,
     void *base = buffer ? mmap(NULL, size, PROT_NONE, FLAGS, -1, 0) : MAP_FAILED;
     if (base == MAP_FAILED) {
         free(buffer);
-        return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no addresses for %zu bytes of %s", size,
-                        device->name);
+        return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no addresses for %zu bytes of %s", size,
+                             device->name);
     }
     *buffer = (struct remote_buffer){
         .node = node,

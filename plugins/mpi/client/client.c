@@ -13,15 +13,6 @@ struct client *client_get(void) {
     return is_running ? &the_client : NULL;
 }
 
-// Sets this thread's error and returns its status, so that callers can `return mpi_fail(...)`.
-int32_t mpi_fail(enum ggml_host_status status, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    ggml_sdk_fail_v(status, format, args);
-    va_end(args);
-    return status;
-}
-
 // --- requests, under the lock --------------------------------------------------------------------
 
 // Returns the node's open request with this id, or NULL. A linear search: answers mostly come in
@@ -111,7 +102,8 @@ struct remote_group *group_take(struct client *client, const uint32_t *peers, ui
     pthread_mutex_unlock(&client->lock);
     if (!taken) {
         free(group);
-        mpi_fail(group ? GGML_HOST_BUSY : GGML_HOST_OUT_OF_MEMORY, "no room for another group");
+        ggml_sdk_fail(group ? GGML_HOST_BUSY : GGML_HOST_OUT_OF_MEMORY,
+                      "no room for another group");
         return NULL;
     }
     group->client = client;
@@ -227,7 +219,7 @@ static void on_failure(void *context, int peer, const char *why) {
 
 bool node_usable(const struct node *node) {
     if (!atomic_load(&node->lost)) return true;
-    mpi_fail(GGML_HOST_DEVICE_LOST, "%s", node->why);
+    ggml_sdk_fail(GGML_HOST_DEVICE_LOST, "%s", node->why);
     return false;
 }
 
@@ -432,7 +424,7 @@ static struct request *post(struct node *node, struct line *line, struct wire_me
     char *bytes = request ? assemble(parts, &size) : NULL;
     if (!bytes) {
         request_free(request);
-        mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
         return NULL;
     }
     request->into = into;
@@ -472,7 +464,7 @@ int32_t client_call(struct node *node, struct wire_message *message, const struc
     await(client, call_is_over, request);
     pthread_mutex_unlock(&client->lock);
     const int32_t status = request->status;
-    if (status != GGML_HOST_OK) mpi_fail((enum ggml_host_status)status, "%s", request->why);
+    if (status != GGML_HOST_OK) ggml_sdk_fail((enum ggml_host_status)status, "%s", request->why);
     if (status == GGML_HOST_OK && out_request) {
         *out_request = request;
     } else {
@@ -503,7 +495,8 @@ int32_t client_tell(struct node *node, struct wire_message *message, const struc
     if (!node_usable(node)) return GGML_HOST_DEVICE_LOST;
     char *bytes = assemble(parts, &size);
     if (!bytes)
-        return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
+        return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d",
+                             node->peer);
     message->magic = WIRE_MAGIC;
     pthread_mutex_lock(&client->lock);
     node->last_told = message->id = ++client->next_id;
@@ -514,7 +507,8 @@ int32_t client_tell(struct node *node, struct wire_message *message, const struc
     pthread_mutex_unlock(&client->lock);
     link_pump(client->link);
     if (!sent)
-        return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
+        return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d",
+                             node->peer);
     return is_much ? confirm(node) : GGML_HOST_OK;
 }
 
@@ -559,7 +553,7 @@ int32_t line_wait(struct node *node, struct line *line) {
     line->status = GGML_HOST_OK;
     pthread_mutex_unlock(&client->lock);
     if (status == GGML_HOST_OK) return confirmed;
-    return mpi_fail((enum ggml_host_status)status, "%s", why);
+    return ggml_sdk_fail((enum ggml_host_status)status, "%s", why);
 }
 
 struct place {
@@ -620,7 +614,7 @@ static bool describe(struct node *node) {
     for (uint32_t i = 0; i < node->n_devices; ++i)
         node->devices[i].about = devices[i];
     free(devices);
-    if (!good) mpi_fail(GGML_HOST_FAILED, "MPI%d described itself with %s", node->peer, why);
+    if (!good) ggml_sdk_fail(GGML_HOST_FAILED, "MPI%d described itself with %s", node->peer, why);
     return good;
 }
 
@@ -675,11 +669,11 @@ bool client_may_start(unsigned *out_n_expected) {
     const unsigned n_expected = nodes && atoi(nodes) > 0 ? (unsigned)atoi(nodes) : 0;
     if (out_n_expected) *out_n_expected = n_expected;
     if (!link_launched(&rank, &size, &programs)) {
-        mpi_fail(GGML_HOST_NO_DEVICE, "no MPI job: %s", how);
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "no MPI job: %s", how);
     } else if (rank > 0) {
-        mpi_fail(GGML_HOST_NO_DEVICE, "rank %d of an MPI job: only rank 0 uses nodes", rank);
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "rank %d of an MPI job: only rank 0 uses nodes", rank);
     } else if (has_no_nodes(size, programs, n_expected) && !join_file()) {
-        mpi_fail(GGML_HOST_NO_DEVICE, "the MPI job has no ggml-node: %s", how);
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "the MPI job has no ggml-node: %s", how);
     } else {
         return true;
     }
@@ -725,7 +719,7 @@ struct client *client_start(ggml_backend_reg_t reg) {
     link_cond_init(&client->answered);
     client->nodes = calloc(LINK_MAX_PEERS, sizeof(*client->nodes));
     if (!client->nodes) {
-        mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for the nodes of an MPI job");
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for the nodes of an MPI job");
         return NULL;
     }
     const struct link_options options = {
@@ -742,7 +736,7 @@ struct client *client_start(ggml_backend_reg_t reg) {
         .out_link = &client->link,
     };
     if (!link_open(&options, why)) {
-        mpi_fail(GGML_HOST_NO_DEVICE, "%s", why);
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "%s", why);
         return NULL;
     }
     for (int peer = 1; peer < link_count(client->link); ++peer)

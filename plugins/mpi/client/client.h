@@ -135,8 +135,6 @@ bool joiner_end(struct joiner *joiner);
 // Whether bytes can go from the one to the other without the program.
 bool nodes_reach(const struct node *a, const struct node *b);
 
-int32_t mpi_fail(enum ggml_host_status status, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
-
 // What goes with a request.
 struct parts {
     const void *first, *second; // follow the message

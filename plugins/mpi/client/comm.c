@@ -25,10 +25,10 @@ struct ggml_comm_group {
 };
 
 static int32_t no_rank(uint32_t rank) {
-    return mpi_fail(GGML_HOST_INVALID_ARGUMENT,
-                    "comm: rank %u is not in the group, or is not one "
-                    "that another one sends to",
-                    rank);
+    return ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT,
+                         "comm: rank %u is not in the group, or is not one "
+                         "that another one sends to",
+                         rank);
 }
 
 // --- what calls are given ------------------------------------------------------------------------
@@ -42,7 +42,7 @@ static int32_t check(const struct ggml_comm_group *group, uint32_t first, uint32
     for (uint32_t i = 0; i < n; ++i)
         if (!node_usable(group->ends[first + i].node)) return GGML_HOST_DEVICE_LOST;
     if (!atomic_load(&group->shared->has_failed)) return GGML_HOST_OK;
-    return mpi_fail(GGML_HOST_DEVICE_LOST, "comm: the group has failed");
+    return ggml_sdk_fail(GGML_HOST_DEVICE_LOST, "comm: the group has failed");
 }
 
 // One end of a copy: the queue of a rank, with the tensor there.
@@ -219,7 +219,7 @@ static int32_t send(ggml_comm_group_t group, uint32_t from, uint32_t to,
     int32_t status = check(group, from, 1, &tensor);
     if (status != GGML_HOST_OK) return status;
     struct message *message = calloc(1, sizeof(*message)), **last = &group->first;
-    if (!message) return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a message");
+    if (!message) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a message");
     *message = (struct message){.from = from, .to = to, .tensor = *tensor};
     message->buffer = atomic_fetch_add(&group->shared->client->next_object, 1) + 1;
     message->tensor.data = NULL;
@@ -288,8 +288,8 @@ static int32_t receive(ggml_comm_group_t group, uint32_t to, uint32_t from,
         at = &(*at)->next;
     struct message *message = *at;
     if (!message)
-        return mpi_fail(GGML_HOST_INVALID_ARGUMENT, "comm: rank %u has sent nothing to rank %u",
-                        from, to);
+        return ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT,
+                             "comm: rank %u has sent nothing to rank %u", from, to);
     status = ggml_sdk_comm_check_copy(&message->tensor, 1, tensor);
     if (status != GGML_HOST_OK) return status;
     if (!ggml_is_empty(tensor)) status = deliver(group, message, tensor);
@@ -319,12 +319,12 @@ static int32_t group_new(const struct ggml_comm_ranks *ranks, ggml_comm_group_t 
     struct remote_device *device;
     struct remote_end end;
     if (!any || !remote_stream_end(ranks->streams[0], &end, &device))
-        return mpi_fail(GGML_HOST_INVALID_ARGUMENT, "comm group: no streams of this plugin");
+        return ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "comm group: no streams of this plugin");
     const int32_t status = ggml_sdk_comm_check_ranks(ranks, device->base.reg);
     if (status != GGML_HOST_OK) return status;
     if (ranks->n_ranks > WIRE_MAX_RANKS || !client_get()) return GGML_HOST_UNSUPPORTED;
     struct ggml_comm_group *group = calloc(1, sizeof(*group));
-    if (!group) return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a group");
+    if (!group) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a group");
     group->n = ranks->n_ranks;
     for (uint32_t i = 0; i < group->n; ++i) {
         group->streams[i] = ranks->streams[i];

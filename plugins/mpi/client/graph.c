@@ -92,7 +92,8 @@ static bool describe(const struct node *node, const struct collector *collector,
     remote_describe_any(node, tensor, out);
     if (wire_calls_program(out->op)) {
         if (is_node) {
-            mpi_fail(GGML_HOST_UNSUPPORTED, "'%s' calls a function of the program", tensor->name);
+            ggml_sdk_fail(GGML_HOST_UNSUPPORTED, "'%s' calls a function of the program",
+                          tensor->name);
             return false;
         }
         out->op = GGML_OP_NONE; // where it comes from is nobody's business
@@ -170,7 +171,8 @@ static struct wire_tensor *describe_all(const struct node *node, const struct gg
     if (good && collector.count < (size_t)graph->n_nodes) good = false;
     if (good) tensors = calloc(collector.count + 1, sizeof(*tensors));
     if (!tensors)
-        mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to describe a graph to MPI%d", node->peer);
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to describe a graph to MPI%d",
+                      node->peer);
     good = good && tensors;
     for (size_t i = 0; good && i < collector.count; ++i)
         good = describe(node, &collector, i, graph, &tensors[i]);
@@ -319,7 +321,7 @@ int32_t graph_encode(struct graph_cache *cache, struct node *node, const struct 
     if (!*out_changes) {
         free(tensors);
         image_free(image);
-        return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to describe a graph");
+        return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to describe a graph");
     }
     if (is_new) {
         known = oldest(cache);

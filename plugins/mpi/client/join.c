@@ -108,7 +108,7 @@ struct joiner *joiner_start(struct client *client, const char *path) {
     link_cond_init(&joiner->wake);
     if (joiner->path && pthread_create(&joiner->thread, NULL, run, joiner) == 0) return joiner;
     joiner_free(joiner);
-    mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no thread that waits for nodes to join");
+    ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no thread that waits for nodes to join");
     return NULL;
 }
 

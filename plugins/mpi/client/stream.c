@@ -169,7 +169,7 @@ static const struct ggml_event_table event_table = {
 
 int32_t remote_event_new(struct remote_device *device, ggml_backend_event_t *out_event) {
     struct remote_event *event = calloc(1, sizeof(*event));
-    if (!event) return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for an event");
+    if (!event) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for an event");
     event->node = device->node;
     event->event = (struct ggml_backend_event){
         .table = &event_table, .device = &device->base, .context = event};
@@ -243,13 +243,14 @@ int32_t remote_stream_new(struct remote_device *device, const char *params,
     const struct parts parts = {.first = params, .first_size = params ? strlen(params) + 1 : 0};
     if (!node_usable(node)) return GGML_HOST_DEVICE_LOST;
     struct remote_stream *stream = calloc(1, sizeof(*stream));
-    if (!stream) return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a stream");
+    if (!stream) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a stream");
     stream->device = device;
     stream->queue = message.queue = take_queue(node);
-    int32_t status =
-        stream->queue != 0
-            ? client_call(node, &message, &parts, NULL)
-            : mpi_fail(GGML_HOST_BUSY, "MPI%d has no room for more streams", node->peer);
+    int32_t status;
+    if (stream->queue != 0)
+        status = client_call(node, &message, &parts, NULL);
+    else
+        status = ggml_sdk_fail(GGML_HOST_BUSY, "MPI%d has no room for more streams", node->peer);
     if (status != GGML_HOST_OK) {
         if (stream->queue != 0) give_queue(node, stream->queue);
         free(stream);

@@ -45,7 +45,7 @@ bool gvk_context_lost(const struct gvk_context *context) {
 bool gvk_context_alive(struct gvk_context *context) {
     if (!gvk_context_lost(context)) return true;
     if (atomic_load(&in_child)) {
-        gpu_fail(GGML_HOST_DEVICE_LOST, "vulkan: there is no device in the child of a fork");
+        ggml_sdk_fail(GGML_HOST_DEVICE_LOST, "vulkan: there is no device in the child of a fork");
     } else {
         gvk_fail_call(VK_ERROR_DEVICE_LOST, "vulkan");
     }

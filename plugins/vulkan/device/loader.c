@@ -177,14 +177,15 @@ static VkResult create_instance(bool validate) {
 static bool find_loader(void) {
     // The library stays open: drivers leave threads' destructors behind.
     if (volkGetInstanceVersion() == 0 && volkInitialize() != VK_SUCCESS) {
-        gpu_fail(GGML_HOST_NO_DEVICE,
-                 "no Vulkan loader: install libvulkan and the device's driver");
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE,
+                      "no Vulkan loader: install libvulkan and the device's driver");
         return false;
     }
     const uint32_t version = volkGetInstanceVersion();
     if (version >= VK_API_VERSION_1_2) return true;
-    gpu_fail(GGML_HOST_NO_DEVICE, "the Vulkan loader is of version %u.%u, 1.2 is needed: update it",
-             VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+    ggml_sdk_fail(GGML_HOST_NO_DEVICE,
+                  "the Vulkan loader is of version %u.%u, 1.2 is needed: update it",
+                  VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
     return false;
 }
 
@@ -196,7 +197,7 @@ bool gvk_loader_start(void) {
     const bool validate = wants_validation();
     const VkResult result = create_instance(validate);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
-        gpu_fail(GGML_HOST_NO_DEVICE, "no Vulkan driver: install that of the device");
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "no Vulkan driver: install that of the device");
         return false;
     }
     if (result != VK_SUCCESS) {

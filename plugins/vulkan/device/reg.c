@@ -46,8 +46,8 @@ static int read_candidates(struct candidate *candidates) {
         }
     }
     if (n == 0)
-        gpu_fail(GGML_HOST_NO_DEVICE, "no Vulkan device can be used (%u found); the log says why",
-                 n_physical);
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE,
+                      "no Vulkan device can be used (%u found); the log says why", n_physical);
     return n;
 }
 
@@ -156,7 +156,7 @@ static bool make_devices(void) {
         if (n_chosen > 0)
             devices = ggml_aligned_malloc((size_t)n_chosen * sizeof(*devices));
         else
-            gpu_fail(GGML_HOST_NO_DEVICE, "GGML_VULKAN_DEVICES leaves none of %d devices", n);
+            ggml_sdk_fail(GGML_HOST_NO_DEVICE, "GGML_VULKAN_DEVICES leaves none of %d devices", n);
         registry.devices = devices;
         registry.n_devices = devices ? n_chosen : 0;
         for (int i = 0; i < registry.n_devices; ++i)

@@ -92,7 +92,7 @@ static int import_type(struct gvk_context *context, void *ptr, uint32_t allowed)
             (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT))
             return (int)i;
     }
-    gpu_fail(GGML_HOST_UNSUPPORTED, "vulkan: the driver can't import this memory");
+    ggml_sdk_fail(GGML_HOST_UNSUPPORTED, "vulkan: the driver can't import this memory");
     return -1;
 }
 
@@ -174,7 +174,7 @@ enum ggml_status gvk_buffer_new_external(struct gvk_context *context, uint64_t s
     context->api.vkGetBufferMemoryRequirements(context->device, buffer->handle, &needs);
     const int type = gvk_memory_choose(context, needs.memoryTypeBits, GVK_MEMORY_DEVICE);
     if (type < 0)
-        gpu_fail(GGML_HOST_FAILED, "vulkan: the driver offers no fitting kind of memory");
+        ggml_sdk_fail(GGML_HOST_FAILED, "vulkan: the driver offers no fitting kind of memory");
     else
         status = gvk_memory_allocate(context, type, needs.size, &exported, &buffer->memory);
     if (status == GGML_STATUS_SUCCESS) status = bind(buffer);
@@ -208,9 +208,9 @@ enum ggml_status gvk_buffer_import_fd(struct gvk_context *context, int fd, uint6
         status =
             gvk_memory_allocate(context, (int)memory_type, allocation, &imported, &buffer->memory);
     else
-        gpu_fail(GGML_HOST_INVALID_ARGUMENT,
-                 "vulkan: %llu bytes of memory of kind %u can't hold a buffer of %llu",
-                 (unsigned long long)allocation, memory_type, (unsigned long long)size);
+        ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT,
+                      "vulkan: %llu bytes of memory of kind %u can't hold a buffer of %llu",
+                      (unsigned long long)allocation, memory_type, (unsigned long long)size);
     // The driver has it only if there is memory, mapped or not.
     if (!buffer || !buffer->memory.handle) close(fd);
     if (status == GGML_STATUS_SUCCESS) status = bind(buffer);

@@ -138,10 +138,10 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
     struct gvk_buffer *buffer;
     if (!context || !gvk_context_alive(context)) return GGML_HOST_FAILED;
     if (size > buft->table->get_max_size(buft)) {
-        gpu_fail(GGML_HOST_OUT_OF_MEMORY,
-                 "%s: %zu bytes are above the driver's limit of %zu: "
-                 "spread the tensors over several buffers",
-                 device->base.name, size, buft->table->get_max_size(buft));
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY,
+                      "%s: %zu bytes are above the driver's limit of %zu: "
+                      "spread the tensors over several buffers",
+                      device->base.name, size, buft->table->get_max_size(buft));
         return GGML_HOST_OUT_OF_MEMORY;
     }
     const enum gvk_memory_use use = host ? GVK_MEMORY_HOST : GVK_MEMORY_DEVICE;
@@ -178,10 +178,11 @@ ggml_backend_buffer_t gvk_buffer_from_host(struct gvk_device *device, void *ptr,
     if (!context || !gvk_context_alive(context)) return NULL;
     if (!device->probe.has.host_pointer || alignment == 0 || (uintptr_t)ptr % alignment != 0 ||
         size % alignment != 0) {
-        gpu_fail(GGML_HOST_UNSUPPORTED,
-                 "%s: host memory can be used in place only if its address and size are multiples "
-                 "of %llu and the driver imports it: copy the tensors instead",
-                 device->base.name, (unsigned long long)(alignment ? alignment : 4096));
+        ggml_sdk_fail(
+            GGML_HOST_UNSUPPORTED,
+            "%s: host memory can be used in place only if its address and size are multiples "
+            "of %llu and the driver imports it: copy the tensors instead",
+            device->base.name, (unsigned long long)(alignment ? alignment : 4096));
         return NULL;
     }
     if (gvk_buffer_import(context, ptr, size, &buffer) != GGML_STATUS_SUCCESS) return NULL;

@@ -45,8 +45,8 @@ static struct gvk_context *context_of(struct gvk_device *device, int32_t *out_st
 // INVALID_ARGUMENT, with the error set, for sizes that no buffer has.
 static int32_t check_bytes(const struct gvk_device *device, uint64_t bytes) {
     if (bytes > 0 && bytes <= gvk_buffer_most(&device->probe)) return GGML_HOST_OK;
-    gpu_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of %llu bytes can't be made",
-             device->base.name, (unsigned long long)bytes);
+    ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of %llu bytes can't be made",
+                  device->base.name, (unsigned long long)bytes);
     return GGML_HOST_INVALID_ARGUMENT;
 }
 
@@ -90,8 +90,8 @@ static int32_t buffer_export(ggml_backend_buffer_t handle, uint32_t type,
 }
 
 static int32_t refuse(const struct gvk_device *device, const char *what) {
-    gpu_fail(GGML_HOST_INVALID_ARGUMENT, "%s: memory can't be imported: %s", device->base.name,
-             what);
+    ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "%s: memory can't be imported: %s", device->base.name,
+                  what);
     return GGML_HOST_INVALID_ARGUMENT;
 }
 

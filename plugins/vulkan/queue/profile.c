@@ -37,7 +37,8 @@ struct gvk_times *gvk_times_new(struct gvk_context *context, const struct gpu_pl
     }
     if (times && times->spans) times->queries = make_queries(context, times->max_spans + 1);
     if (times && times->queries) return times;
-    if (!times || !times->spans) gpu_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for times of nodes");
+    if (!times || !times->spans)
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for times of nodes");
     gvk_times_free(context, times);
     return NULL;
 }
@@ -211,7 +212,7 @@ enum ggml_status gvk_profile_submit(struct gvk_stream *stream, struct gvk_record
 // --- extension -----------------------------------------------------------------------------------
 
 static int32_t refuse(enum ggml_host_status status, const char *reason) {
-    return gpu_fail(status, "vulkan: %s", reason);
+    return ggml_sdk_fail(status, "vulkan: %s", reason);
 }
 
 // The stream if it is of this plugin and records; NULL after the error was set.
