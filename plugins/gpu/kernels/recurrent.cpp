@@ -32,31 +32,44 @@ GPU_KERNEL(kernel_ssm_conv, 256, gpu_args, p) {
 }
 
 // The same for CONV_TOKENS tokens of CONV_CHANNELS channels by a block: tokens are neighbours in x,
-// channels in y. numbers[0], numbers[1]: blocks for the channels, for the tokens.
+// channels in y. The channels fill whole sectors of y's rows, and with many tokens little of x is
+// read by two blocks, which both need what the taps reach beyond the first one's. numbers[0],
+// numbers[1]: blocks for the channels, for the tokens.
 enum {
-    CONV_CHANNELS = 32,
-    CONV_TOKENS = 32,
+    CONV_CHANNELS = 16,
+    CONV_TOKENS = 256,
     CONV_TAPS = 9,
+    SECTOR_FLOATS = 8,
+    // With room for what the lanes beside the first and the last element write. Twice an odd
+    // number: a token of all channels and the next one have different banks.
+    CONV_PITCH = SECTOR_FLOATS + CONV_TOKENS + CONV_TAPS + 33,
     TAP_PITCH = CONV_CHANNELS + 8, // four taps of eight channels have different banks
 };
 
 GPU_KERNEL(kernel_ssm_conv_tile, 256, gpu_args, p) {
     GPU_THREAD(g);
-    GPU_SHARED(float, tile, CONV_CHANNELS *(CONV_TOKENS + CONV_TAPS));
+    GPU_SHARED(float, tile, CONV_CHANNELS *CONV_PITCH);
     GPU_SHARED(float, weights, CONV_TAPS *TAP_PITCH);
     GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1], &filter = p.operands[2];
-    const u32 lane = gpu_tid(g) % 32, taps = (u32)filter.ne[0], width = CONV_TOKENS + taps - 1;
-    const u32 pitch = width | 1; // odd: lanes of different rows have different banks
+    const u32 taps = (u32)filter.ne[0], width = CONV_TOKENS + taps - 1;
     u64 channels, tokens;
     const u64 rest = gpu_divide(gpu_bid_x(g), (u64)p.numbers[0], &channels);
     const u64 sequence = gpu_divide(rest, (u64)p.numbers[1], &tokens);
     channels *= CONV_CHANNELS;
     tokens *= CONV_TOKENS;
-    for (u32 i = gpu_tid(g); i < CONV_CHANNELS * width; i += gpu_ntid(g)) {
-        const u32 r = i / width, t = i % width;
-        if (channels + r < (u64)x.ne[1] && tokens + t < (u64)x.ne[0])
-            tile[r * pitch + t] =
-                float_of(gpu_row(x, channels + r, sequence, 0), x.nb[0], tokens + t);
+    // A warp reads a row from the sector on that the first element lies in, so that each of its
+    // requests is of whole sectors; lanes beside the first and the last element ask for these
+    // again.
+    for (u32 r = gpu_tid(g) / 32; r < CONV_CHANNELS && channels + r < (u64)x.ne[1];
+         r += gpu_ntid(g) / 32) {
+        GPU_GLOBAL const u8 *row = gpu_row(x, channels + r, sequence, 0);
+        const u64 address = x.data + (channels + r) * (u64)x.nb[1] + sequence * (u64)x.nb[2];
+        const u64 left = (u64)x.ne[0] - tokens;
+        const u32 before = (u32)(address / 4) % SECTOR_FLOATS, n = left < width ? (u32)left : width;
+        for (u32 i = gpu_tid(g) % 32; i / 32 * 32 < before + n; i += 32) {
+            const u32 t = i < before ? 0 : i - before < n ? i - before : n - 1;
+            tile[r * CONV_PITCH + SECTOR_FLOATS + i - before] = float_of(row, x.nb[0], tokens + t);
+        }
     }
     for (u32 i = gpu_tid(g); i < CONV_CHANNELS * taps; i += gpu_ntid(g)) {
         const u32 r = i / taps, k = i % taps;
@@ -65,14 +78,15 @@ GPU_KERNEL(kernel_ssm_conv_tile, 256, gpu_args, p) {
                 float_of(gpu_row(filter, channels + r, 0, 0), filter.nb[0], k);
     }
     gpu_sync(g);
-    const u64 channel = channels + lane;
-    if (channel >= (u64)y.ne[0]) return;
-    for (u32 t = gpu_tid(g) / 32; t < CONV_TOKENS && tokens + t < (u64)y.ne[1];
-         t += gpu_ntid(g) / 32) {
+    const u32 c = gpu_tid(g) % CONV_CHANNELS;
+    if (channels + c >= (u64)y.ne[0]) return;
+    for (u32 t = gpu_tid(g) / CONV_CHANNELS; t < CONV_TOKENS && tokens + t < (u64)y.ne[1];
+         t += gpu_ntid(g) / CONV_CHANNELS) {
         float sum = 0.0f;
         for (u32 k = 0; k < taps; ++k)
-            sum = gpu_fma(tile[lane * pitch + t + k], weights[k * TAP_PITCH + lane], sum);
-        const gpu_at at = {channel, tokens + t, sequence, 0};
+            sum = gpu_fma(tile[c * CONV_PITCH + SECTOR_FLOATS + t + k], weights[k * TAP_PITCH + c],
+                          sum);
+        const gpu_at at = {channels + c, tokens + t, sequence, 0};
         *(GPU_GLOBAL float *)gpu_address(y, at) = sum;
     }
 }

@@ -23,7 +23,7 @@ bool simt_accepts_ssm_conv(const struct ggml_tensor *node) {
 }
 
 // As in the kernel; for few tokens a tile would be empty.
-enum { CONV_CHANNELS = 32, CONV_TOKENS = 32, CONV_TAPS = 9, CONV_THREADS = 256, FEW_TOKENS = 8 };
+enum { CONV_CHANNELS = 16, CONV_TOKENS = 256, CONV_TAPS = 9, CONV_THREADS = 256, FEW_TOKENS = 8 };
 
 bool simt_accepts_ssm_conv_tile(const struct ggml_tensor *node) {
     return simt_accepts_ssm_conv(node) && node->src[1]->ne[0] <= CONV_TAPS &&

@@ -22,8 +22,8 @@ ORACLE_SUM(ssm_conv)
 static void cases_ssm_conv(struct conformance *c) {
     static const int forms[][4] = {
         // d_conv, d_inner, T, S
-        {4, 64, 7, 2},  {1, 1, 1, 1},  {3, 33, 5, 3}, {4, 1, 128, 1}, {2, 257, 2, 1},
-        {4, 128, 1, 5}, {9, 7, 13, 1}, {4, 0, 3, 1},  {4, 5, 3, 0},   {4, 70, 40, 2},
+        {4, 64, 7, 2}, {1, 1, 1, 1}, {3, 33, 5, 3}, {4, 1, 128, 1}, {2, 257, 2, 1},  {4, 128, 1, 5},
+        {9, 7, 13, 1}, {4, 0, 3, 1}, {4, 5, 3, 0},  {4, 70, 40, 2}, {4, 19, 300, 1},
     };
     for (int layout = 0; layout < 4; ++layout) {
         for (size_t s = 0; s < sizeof(forms) / sizeof(forms[0]); ++s) {
