@@ -93,40 +93,102 @@ static void test_devices(void **state) {
     assert_int_equal(driver.live(), 0);
 }
 
-// Wherever a call fails, it is told, nothing is left, and the plugin works when it is loaded again.
+// --- calls that fail -----------------------------------------------------------------------------
+
+enum { MAX_CALLS = 4096 };
+static const char *calls[MAX_CALLS]; // of the work, in its order
+static long n_calls;
+
+// The call after n further ones fails: it is told, nothing is left. Returns its name; NULL if there
+// are no more calls, and all went well then.
+static const char *check_fault(long n, int error) {
+    static struct work work;
+    driver.fail_after(n, error);
+    ggml_clear_error();
+    ggml_backend_reg_t reg = cuda_load();
+    const bool right = reg && ggml_backend_reg_dev_count(reg) == 2 &&
+                       compute(&work, ggml_backend_reg_dev_get(reg, 0));
+    const bool told = ggml_last_status() != GGML_HOST_OK;
+    const char *failed = driver.failed();
+    if (!failed) driver.fail_after(-1, 0); // nor does any that frees
+    end(&work);
+    if (reg) assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    if (driver.live() != 0)
+        fail_msg("%ld objects left after a failure of %s (%d)", driver.live(), failed, error);
+    driver.fail_after(-1, 0);
+    if (!failed) assert_true(right);
+    // Without a device's UUID or address it is the same device.
+    if (failed && !right && reg && !told && ggml_backend_reg_dev_count(reg) == 2)
+        fail_msg("a failure of %s (%d) is not told", failed, error);
+    return failed;
+}
+
 static void test_faults(void **state) {
     static const int errors[] = {OUT_OF_MEMORY, LAUNCH_FAILED};
-    static struct work work;
     (void)state;
     for (int e = 0; e < 2; ++e) {
-        int n_failed = 0;
-        for (long n = 0;; ++n) {
-            driver.fail_after(n, errors[e]);
-            ggml_clear_error();
-            ggml_backend_reg_t reg = cuda_load();
-            const bool right = reg && ggml_backend_reg_dev_count(reg) == 2 &&
-                               compute(&work, ggml_backend_reg_dev_get(reg, 0));
-            const bool told = ggml_last_status() != GGML_HOST_OK;
-            const char *failed = driver.failed();
-            char where[64];
-            snprintf(where, sizeof(where), "%s", failed ? failed : "");
-            if (!failed) driver.fail_after(-1, 0); // nor does any that frees
-            end(&work);
-            if (reg) assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
-            if (driver.live() != 0)
-                fail_msg("%ld objects left after a failure of %s", driver.live(), where);
-            driver.fail_after(-1, 0);
-            if (!failed) {
-                assert_true(right);
-                break;
-            }
-            ++n_failed;
-            // Without a device's UUID or address it is the same device.
-            if (!right && reg && !told && ggml_backend_reg_dev_count(reg) == 2)
-                fail_msg("a failure of %s is not told", where);
-        }
-        assert_true(n_failed > 60);
+        n_calls = 0;
+        while (n_calls < MAX_CALLS && (calls[n_calls] = check_fault(n_calls, errors[e])))
+            ++n_calls;
+        assert_in_range(n_calls, 60, MAX_CALLS - 1);
     }
+    test_devices(state);
+}
+
+// y = x * x on the CPU, which has nothing to do with the driver.
+static bool cpu_goes_on(ggml_backend_t cpu) {
+    float x[4] = {1.0f, -2.0f, 3.0f, 0.5f}, y[4] = {0};
+    struct ggml_context *ctx = cuda_context();
+    struct ggml_tensor *from = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 4), *to = ggml_sqr(ctx, from);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, to);
+    ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, cpu);
+    ggml_backend_tensor_set(from, x, 0, sizeof(x));
+    const bool computed = ggml_backend_graph_compute(cpu, graph) == GGML_STATUS_SUCCESS;
+    ggml_backend_tensor_get(to, y, 0, sizeof(y));
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+    return computed && y[1] == 4.0f && y[2] == 9.0f;
+}
+
+static bool is_among(const char *call, long begin, long end) {
+    for (long n = begin; n < end; ++n)
+        if (strcmp(calls[n], call) == 0) return true;
+    return false;
+}
+
+// What drivers report beside these, at the first and the last call of each function: a device that
+// is lost says so from then on, one that fails for no reason that is known fails.
+static void test_other_faults(void **state) {
+    static const struct {
+        int error;
+        enum ggml_host_status status;
+    } rows[] = {
+        {214, GGML_HOST_DEVICE_LOST}, // memory that can't be corrected
+        {220, GGML_HOST_DEVICE_LOST}, // the same of a link
+        {226, GGML_HOST_DEVICE_LOST}, // a fault that was contained
+        {304, GGML_HOST_FAILED},      // a call of the operating system
+        {700, GGML_HOST_DEVICE_LOST}, // an illegal address
+        {702, GGML_HOST_DEVICE_LOST}, // a launch that takes too long
+        {714, GGML_HOST_DEVICE_LOST}, // the hardware's stack
+        {716, GGML_HOST_DEVICE_LOST}, // a misaligned address
+        {999, GGML_HOST_FAILED},      // unknown
+    };
+    (void)state;
+    ggml_backend_t cpu =
+        ggml_backend_dev_init(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), NULL);
+    assert_non_null(cpu);
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); ++r) {
+        int n_said = 0;
+        for (long n = 0; n < n_calls; ++n) {
+            if (is_among(calls[n], 0, n) && is_among(calls[n], n + 1, n_calls)) continue;
+            assert_string_equal(check_fault(n, rows[r].error), calls[n]);
+            n_said += ggml_last_status() == rows[r].status;
+            assert_true(cpu_goes_on(cpu));
+        }
+        assert_true(n_said > 20);
+    }
+    ggml_backend_free(cpu);
     test_devices(state);
 }
 
@@ -331,6 +393,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_child),
+        cmocka_unit_test(test_other_faults),
     };
     const struct CMUnitTest without[] = {cmocka_unit_test(test_no_driver)};
     if (argc > 1 && strcmp(argv[1], "no-driver") == 0)

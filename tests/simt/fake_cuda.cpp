@@ -53,7 +53,7 @@ int fake_enter(const char *name, bool needs_context) {
     if (fake.lost && needs_context) return fake.lost;
     if (fail_after >= 0 && fail_after-- == 0) {
         failed = name;
-        if (fail_with >= CUDA_ERROR_ILLEGAL_ADDRESS) fake.lost = fail_with;
+        if (cu_ends_context(fail_with) || fail_with == CUDA_ERROR_UNKNOWN) fake.lost = fail_with;
         return fail_with;
     }
     return CUDA_SUCCESS;
@@ -111,6 +111,8 @@ API CUresult cuDriverGetVersion(int *out) {
 API CUresult cuGetErrorName(CUresult error, const char **out) {
     *out = error == CUDA_ERROR_OUT_OF_MEMORY             ? "CUDA_ERROR_OUT_OF_MEMORY"
            : error == CUDA_ERROR_LAUNCH_FAILED           ? "CUDA_ERROR_LAUNCH_FAILED"
+           : error == CUDA_ERROR_ECC_UNCORRECTABLE       ? "CUDA_ERROR_ECC_UNCORRECTABLE"
+           : error == CUDA_ERROR_UNKNOWN                 ? "CUDA_ERROR_UNKNOWN"
            : error == CUDA_ERROR_NO_DEVICE               ? "CUDA_ERROR_NO_DEVICE"
            : error == CUDA_ERROR_NO_BINARY_FOR_GPU       ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
            : error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"

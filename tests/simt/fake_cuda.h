@@ -9,8 +9,9 @@
 extern "C" {
 #endif
 
-// Lets the call after `n` further ones return `error`; from 700 on the context is lost from then
-// on. n below 0: no call fails, and lost contexts are well again.
+// Lets the call after `n` further ones return `error`; where that ends a context, or is unknown,
+// all calls of contexts return it from then on. n below 0: no call fails, and lost contexts are
+// well again.
 void fake_cuda_fail(long n, int error);
 // The function that was made to fail, or NULL.
 const char *fake_cuda_failed(void);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Primary contexts are counted by the driver: an application that uses the runtime API shares ours,
-// its pointers and events included, and keeps it when we release. After an error from 700 on
-// (illegal address, launch failure, ...) the context is lost for the whole process, so that the
-// first such result is remembered and every later call fails at once with DEVICE_LOST.
+// its pointers and events included, and keeps it when we release. After some errors (an illegal
+// address, a launch failure, memory that can't be corrected, ...) the context is lost for the whole
+// process, so that the first such result is remembered and every later call fails at once with
+// DEVICE_LOST.
 #include "device/context.h"
 
 #include "device/image.h"
@@ -10,8 +11,8 @@
 #include "device/peer.h"
 #include "memory/budget.h"
 
-// Errors from 700 to 799 are the ones after which the driver refuses all work of the context, but
-// for those that only say what is registered or enabled already.
+// CUDA_ERROR_UNKNOWN is a failure of the call: where the device is gone, the next call says the
+// same.
 static enum ggml_host_status status_of(CUresult result) {
     switch (result) {
     case CUDA_SUCCESS: return GGML_HOST_OK;
@@ -22,13 +23,7 @@ static enum ggml_host_status status_of(CUresult result) {
     case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
     case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
     case CUDA_ERROR_JIT_COMPILATION_DISABLED: return GGML_HOST_UNSUPPORTED;
-    case CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED:
-    case CUDA_ERROR_PEER_ACCESS_NOT_ENABLED:
-    case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
-    case CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: return GGML_HOST_FAILED;
-    default:
-        return result >= CUDA_ERROR_ILLEGAL_ADDRESS && result < 800 ? GGML_HOST_DEVICE_LOST
-                                                                    : GGML_HOST_FAILED;
+    default: return cu_ends_context(result) ? GGML_HOST_DEVICE_LOST : GGML_HOST_FAILED;
     }
 }
 
