@@ -51,6 +51,7 @@ ggml_backend_buffer_type_t gpu_device_host_buffer_type(ggml_backend_dev_t device
     return &device_of(device)->host_buft;
 }
 
+// Type and free memory are asked of the plugin's own table: they may change while it runs.
 void gpu_device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_props *out_props) {
     struct gpu_device *device = device_of(handle);
     out_props->name = device->name;
@@ -86,6 +87,7 @@ size_t gpu_reg_device_count(ggml_backend_reg_t reg) {
     return (size_t)registry_of(reg)->n_devices;
 }
 
+// Devices lie in an array of the plugin's own structure, whose size the registry tells.
 ggml_backend_dev_t gpu_reg_device(ggml_backend_reg_t handle, size_t index) {
     const struct gpu_reg *reg = registry_of(handle);
     if (index >= (size_t)reg->n_devices) return NULL;

@@ -14,6 +14,7 @@
 #define O_PATH O_RDONLY
 #endif
 
+// Only the user, or the system, may put something else in its place.
 static bool is_trusted(const struct stat *about) {
     return about->st_uid == 0 || about->st_uid == geteuid();
 }
@@ -29,7 +30,9 @@ static bool is_trusted_link(int folder, const char *name) {
            is_trusted(&about);
 }
 
-// A descriptor of the folder `name` in `parent`; -1 if there is none that may be entered.
+// A descriptor of the folder `name` in `parent`; -1 if there is none that may be entered. What is
+// looked at is what was opened, so that nothing can change in between; a link is followed only if
+// nobody else can have made it.
 static int enter(int parent, const char *name, bool makes) {
     enum { HOW = O_PATH | O_DIRECTORY | O_CLOEXEC };
     struct stat about;

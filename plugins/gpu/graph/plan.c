@@ -74,6 +74,8 @@ size_t gpu_plan_scratch(struct gpu_plan *plan, size_t bytes) {
 
 // --- fusions -------------------------------------------------------------------------------------
 
+// Tries fusion k on nodes idxs[0..n). Returns how many nodes it took; 0 and the plan as before
+// where it doesn't fit, or the plugin has no launch for it.
 static int fuse_by(struct gpu_plan *plan, const struct ggml_graph *graph, int k, const int *idxs,
                    int n) {
     int n_fusions;

@@ -141,6 +141,8 @@ GPU_FN float gpu_ue4m3_half(u32 e) {
 
 // --- blocks of one scale -------------------------------------------------------------------------
 
+// A scale, of some types an offset, high bits of the elements where there are more than four, then
+// the elements. NVFP4 has four scales, one for 16 elements each.
 GPU_FN float gpu_decode_small(int type, GPU_GLOBAL const u8 *b, u32 j) {
     switch (type) {
     case TYPE_Q4_0: return gpu_half_at(b) * (float)(gpu_nibble(b + 2, j) - 8);
@@ -166,6 +168,9 @@ GPU_FN float gpu_decode_small(int type, GPU_GLOBAL const u8 *b, u32 j) {
 
 // --- blocks of 256 -------------------------------------------------------------------------------
 
+// Two scales, 12 bytes with eight pairs of factors of 6 bits (those of the first four groups of 32
+// in a byte each, those of the others in a nibble and the top bits of two bytes), of Q5_K the fifth
+// bits, then nibbles: the low ones of 32 bytes are a group, the high ones the next.
 GPU_FN float gpu_decode_q4_5_K(int type, GPU_GLOBAL const u8 *b, u32 j) {
     const u32 g = j / 32;
     GPU_GLOBAL const u8 *s = b + 4;
@@ -177,12 +182,15 @@ GPU_FN float gpu_decode_q4_5_K(int type, GPU_GLOBAL const u8 *b, u32 j) {
     return gpu_half_at(b) * (float)scale * (float)q - gpu_half_at(b + 2) * (float)low;
 }
 
+// Factors of 16 groups (a nibble for the scale, one for what is subtracted), the elements, two
+// scales. Four elements of a byte lie 32 apart, in Q3_K, TQ2_0 and the high bits of Q6_K as well.
 GPU_FN float gpu_decode_q2_K(GPU_GLOBAL const u8 *b, u32 j) {
     const int scale = b[j / 16], q = b[16 + 32 * (j / 128) + j % 32] >> (2 * (j % 128 / 32)) & 3;
     return gpu_half_at(b + 80) * (float)(scale & 15) * (float)q -
            gpu_half_at(b + 82) * (float)(scale >> 4);
 }
 
+// The third bits, elements, 12 bytes with 16 factors of 6 bits, a scale.
 GPU_FN float gpu_decode_q3_K(GPU_GLOBAL const u8 *b, u32 j) {
     const u32 g = j / 16;
     const int low = g < 8 ? b[96 + g] & 15 : b[96 + g - 8] >> 4;
@@ -191,6 +199,7 @@ GPU_FN float gpu_decode_q3_K(GPU_GLOBAL const u8 *b, u32 j) {
     return gpu_half_at(b + 108) * (float)scale * (float)(q - ((b[j % 32] >> (j / 32) & 1) ? 0 : 4));
 }
 
+// Low nibbles, high pairs of bits, 16 factors, a scale.
 GPU_FN float gpu_decode_q6_K(GPU_GLOBAL const u8 *b, u32 j) {
     const u32 quarter = j % 128 / 32;
     const int low = b[64 * (j / 128) + j % 64] >> (4 * (quarter / 2)) & 15;
@@ -198,6 +207,7 @@ GPU_FN float gpu_decode_q6_K(GPU_GLOBAL const u8 *b, u32 j) {
     return gpu_half_at(b + 208) * (float)(i8)b[192 + j / 16] * (float)((low | high << 4) - 32);
 }
 
+// A scale, high pairs of bits of eight factors, their low nibbles, indices of gpu_iq4_values.
 GPU_FN float gpu_decode_iq4_xs(GPU_GLOBAL const u8 *b, u32 j) {
     const u32 g = j / 32;
     const int low = b[4 + g / 2] >> (4 * (g & 1)) & 15,
@@ -222,6 +232,8 @@ GPU_FN float gpu_decode_tq2_0(GPU_GLOBAL const u8 *b, u32 j) {
 
 // --- points of grids -----------------------------------------------------------------------------
 
+// A point has eight coordinates (four in IQ3), of two or three bits each in a table; blocks have
+// indices of points, signs, and factors of groups of 16 or 32.
 #define GPU_GRID_ROW(a, b, c, d, e, f, g, h) a, b, c, d, e, f, g, h,
 GPU_TABLE(u16, gpu_grid_iq1, 2048) = {
 #define GGML_GRID_IQ1_S GPU_GRID_ROW
@@ -259,6 +271,9 @@ GPU_FN float gpu_grid_2(u32 code, u32 k) {
     return (float)(8 + 17 * digit + (digit >> 1));
 }
 
+// IQ2_XXS: of 32 elements four indices in bytes, then four codes of signs and a factor in a word.
+// IQ2_XS: of 8 elements an index of 9 bits and a code of signs. IQ2_S: indices of 10 bits, the high
+// ones apart, and a sign for each element.
 GPU_FN float gpu_decode_iq2(int type, GPU_GLOBAL const u8 *b, u32 j) {
     const u32 l = j / 8, g = l / 4, k = j % 8;
     if (type == TYPE_IQ2_XXS) {
@@ -279,6 +294,7 @@ GPU_FN float gpu_decode_iq2(int type, GPU_GLOBAL const u8 *b, u32 j) {
     return scale * gpu_grid_2(gpu_grid_iq2_s[index], k) * (b[34 + l] >> k & 1 ? -1.0f : 1.0f);
 }
 
+// The same for points of four coordinates: IQ3_XXS as IQ2_XXS, IQ3_S as IQ2_S.
 GPU_FN float gpu_decode_iq3(int type, GPU_GLOBAL const u8 *b, u32 j) {
     const u32 l = j / 8, g = l / 4, k = j % 8, four = j / 4;
     if (type == TYPE_IQ3_XXS) {

@@ -81,6 +81,8 @@ GPU_FN u32 gpu_fp4_bytes(u32 nibbles) { // gpu_fp4_values + 12
 
 // --- blocks of one scale -------------------------------------------------------------------------
 
+// Words are read as the type's blocks are aligned: of 18, 22 and 34 bytes to 2, of 17 to 1. The
+// layouts are told in decode.h.
 GPU_FN gpu_four gpu_four_small(int type, GPU_GLOBAL const u8 *b, u32 j) {
     const u32 shift = 4 * (j / 16 & 1), at = j & 15; // of nibbles
     switch (type) {
@@ -116,6 +118,7 @@ GPU_FN gpu_four gpu_four_small(int type, GPU_GLOBAL const u8 *b, u32 j) {
 
 // --- blocks of 256 -------------------------------------------------------------------------------
 
+// A factor of the group goes into the scale, so that one product serves the four.
 GPU_FN gpu_four gpu_four_q4_5_K(int type, GPU_GLOBAL const u8 *b, u32 j) {
     const u32 g = j / 32;
     GPU_GLOBAL const u8 *s = b + 4;
@@ -183,6 +186,7 @@ GPU_FN gpu_four gpu_four_tq2_0(GPU_GLOBAL const u8 *b, u32 j) {
 GPU_FN u32 gpu_eight_signs(u32 code) {
     return code | (0x6996u >> ((code ^ code >> 4) & 15) & 1) << 7;
 }
+// Coordinates k to k + 3 of a point of IQ2: 8, 25, 43 for digits 0, 1, 2 and 60 for 3.
 GPU_FN u32 gpu_grid_2_bytes(u32 code, u32 k) {
     const u32 digits = gpu_spread_2(code >> (2 * k));
     return 0x08080808u + 17u * digits + (digits >> 1 & 0x01010101u);

@@ -16,6 +16,7 @@ static bool fuse_norm(struct simt_work *l, const struct gpu_fused *fused) {
     return true;
 }
 
+// A sum of up to seven tensors of one shape; a bit for each operand that is a term.
 static bool fuse_add_chain(struct simt_work *l, const struct gpu_fused *fused) {
     const struct ggml_tensor *operands[GPU_MAX_OPERANDS] = {fused->dst};
     unsigned terms = 0;

@@ -12,6 +12,7 @@ const char *const simt_kernel_names[SIMT_ALL_KERNELS] = {
 #include "simt/kernel_list.inl"
 };
 
+// One SIMT_ROW, in the order of the list.
 struct row {
     enum ggml_op op;
     enum simt_kernel kernel;
@@ -22,7 +23,8 @@ struct row {
 
 static const struct row rows[] = {
 #define SIMT_ROW(op, kernel, result, source0, source1, accepts, launch)                            \
-    {GGML_OP_##op, SIMT_KERNEL_##kernel, result, source0, source1, accepts, launch},
+    {GGML_OP_##op,           SIMT_KERNEL_##kernel, result, source0, source1,                       \
+     simt_accepts_##accepts, simt_launch_##launch},
 #include "simt/kernel_list.inl"
 };
 
@@ -32,6 +34,7 @@ static bool is_countable(const struct ggml_tensor *t) {
     return !t || (ggml_nelements(t) < INT64_C(1) << 33 && ggml_nrows(t) <= INT32_MAX);
 }
 
+// A launch has the result and seven sources; nodes with more have no kernel.
 static bool operands_fit(const struct ggml_tensor *node) {
     for (int i = GPU_MAX_OPERANDS - 1; i < GGML_MAX_SRC; ++i) {
         if (node->src[i]) return false;
@@ -39,6 +42,7 @@ static bool operands_fit(const struct ggml_tensor *node) {
     return is_countable(node) && is_countable(node->src[0]);
 }
 
+// A linear search: about 150 rows, of which all but a few are left at the operation.
 static const struct row *find_row(const struct ggml_tensor *node) {
     if (!operands_fit(node)) return NULL;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
@@ -67,6 +71,7 @@ void simt_operand(struct gpu_operand *o, const struct ggml_tensor *t) {
     }
 }
 
+// A node without elements is left with no blocks, and is not launched.
 bool simt_kernel_prepare(struct simt_work *l, const struct ggml_tensor *node) {
     const struct row *row = find_row(node);
     if (!row) return false;
@@ -95,6 +100,7 @@ bool simt_kernel_prepare_for(struct simt_work *l, const struct ggml_tensor *node
 
 // --- launches that several families share --------------------------------------------------------
 
+// Threads of a block: as many warps as n threads fill, up to the largest block.
 static unsigned whole_warps(int64_t n) {
     const int64_t threads = (n + WARP - 1) / WARP * WARP;
     return threads < MAX_THREADS ? (unsigned)threads : (unsigned)MAX_THREADS;

@@ -15,6 +15,7 @@ bool simt_accepts_rope(const struct ggml_tensor *node) {
     return ggml_fits_rope(node) && (!factors || factors->type == GGML_TYPE_F32);
 }
 
+// A double as the sum of two floats: kernels have no doubles.
 static struct gpu_wide wide(double value) {
     const float high = (float)value;
     return (struct gpu_wide){high, isfinite(high) ? (float)(value - (double)high) : 0.0f};
@@ -28,6 +29,8 @@ static double correction_dim(const struct ggml_tensor *node, double beta) {
            (2.0 * log(param(node, GGML_ROPE_SLOT_FREQ_BASE)));
 }
 
+// A thread for each pair and each element that stays as it is; powers and logarithms are taken
+// here, in double, once for all.
 void simt_launch_rope(struct simt_work *l, const struct ggml_tensor *node) {
     const int32_t n_dims = node->op_params[GGML_ROPE_SLOT_N_DIMS];
     const bool vision = node->op_params[GGML_ROPE_SLOT_MODE] == GGML_ROPE_TYPE_VISION;
