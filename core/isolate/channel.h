@@ -17,6 +17,7 @@ struct channel {
     atomic_bool lost;             // set once, after `why`
     char why[256];                // reason for the loss, for messages
     long owner;                   // process that made it: a child of a fork may not use it
+    char *ours;                   // 1, and 0 in a child of a fork; NULL: goes by `owner`
     uint32_t deadline_ms;         // for an answer; 0: none
     struct probe_process process; // fd: the socket
     atomic_long pid;              // process number while it runs, else 0

@@ -64,6 +64,31 @@ void shared_memory_free(struct shared_memory *memory) {
     *memory = (struct shared_memory){.fd = -1};
 }
 
+// --- children of a fork --------------------------------------------------------------------------
+
+// Memory of which a child of a fork finds zeros (Linux 4.14). To ask for the process's number would
+// be one more system call per graph, which can take 2 us where page tables are isolated.
+static char *mark_new(void) {
+#ifdef MADV_WIPEONFORK
+    const size_t size = whole_pages(1);
+    char *mark = ggml_fault(GGML_FAULT_MAP)
+                     ? MAP_FAILED
+                     : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mark == MAP_FAILED) return NULL;
+    if (madvise(mark, size, MADV_WIPEONFORK) == 0) {
+        *mark = 1;
+        return mark;
+    }
+    munmap(mark, size);
+#endif
+    return NULL;
+}
+
+// Whether this is the process that made the channel.
+static bool is_ours(const struct channel *channel) {
+    return channel->ours ? *channel->ours != 0 : channel->owner == (long)getpid();
+}
+
 // --- starting ------------------------------------------------------------------------------------
 
 // Both directions time out after a moment, to check on the process: while waiting for an answer,
@@ -91,6 +116,7 @@ enum ggml_host_status channel_open(struct channel *channel, const char *helper, 
     pthread_mutex_init(&channel->mutex, NULL);
     snprintf(channel->name, sizeof(channel->name), "%s", name);
     channel->owner = (long)getpid();
+    channel->ours = mark_new();
     channel->deadline_ms = deadline_ms;
     channel->process.fd = -1;
     if (!open_sockets(ends)) return probe_process_fail(errno, PROCESS, "talked to");
@@ -124,6 +150,14 @@ static void describe_exit(const struct probe_exit *left, char *text, size_t size
     }
 }
 
+// Whether it is lost; records DEVICE_LOST then.
+static bool is_lost(struct channel *channel) {
+    if (!atomic_load(&channel->lost)) return false;
+    ggml_fail(GGML_HOST_DEVICE_LOST, "%s is lost: the process that computed for it %s",
+              channel->name, channel->why);
+    return true;
+}
+
 // With the lock held. `fault`: reason for killing it, NULL if it ended by itself.
 static enum ggml_host_status lose(struct channel *channel, const char *fault) {
     struct probe_exit left = {0};
@@ -135,7 +169,7 @@ static enum ggml_host_status lose(struct channel *channel, const char *fault) {
         snprintf(channel->why, sizeof(channel->why), "%s", fault ? fault : how);
         atomic_store(&channel->lost, true);
     }
-    channel_usable(channel);
+    is_lost(channel);
     return GGML_HOST_DEVICE_LOST;
 }
 
@@ -144,7 +178,7 @@ static enum ggml_host_status lose(struct channel *channel, const char *fault) {
 void channel_close(struct channel *channel) {
     const struct timespec moment = {.tv_nsec = 1000000};
     struct probe_exit left;
-    const bool ours = channel->owner == (long)getpid();
+    const bool ours = is_ours(channel);
     atomic_store(&channel->pid, 0);
     if (ours && channel->process.pid != 0 && channel->process.fd >= 0) {
         shutdown(channel->process.fd, SHUT_RDWR);
@@ -154,18 +188,16 @@ void channel_close(struct channel *channel) {
     }
     if (channel->process.fd >= 0) close(channel->process.fd);
     if (channel->shared) munmap(channel->shared, channel->shared_size);
+    if (channel->ours) munmap(channel->ours, whole_pages(1));
     if (ours) pthread_mutex_destroy(&channel->mutex);
     channel->process = (struct probe_process){.fd = -1};
     channel->shared = NULL;
+    channel->ours = NULL;
 }
 
 bool channel_usable(struct channel *channel) {
-    if (atomic_load(&channel->lost)) {
-        ggml_fail(GGML_HOST_DEVICE_LOST, "%s is lost: the process that computed for it %s",
-                  channel->name, channel->why);
-        return false;
-    }
-    if (channel->owner == (long)getpid()) return true;
+    if (is_lost(channel)) return false;
+    if (is_ours(channel)) return true;
     ggml_fail(GGML_HOST_DEVICE_LOST, "%s is lost: it belongs to the process that was forked",
               channel->name);
     return false;
@@ -280,7 +312,7 @@ enum ggml_host_status channel_call(struct channel *channel, struct isolate_reque
     struct isolate_answer own;
     struct isolate_answer *answer = out_answer ? out_answer : &own;
     answer->compute = GGML_STATUS_FAILED;
-    if (!channel_usable(channel)) return GGML_HOST_DEVICE_LOST;
+    if (is_lost(channel)) return GGML_HOST_DEVICE_LOST;
     const int64_t start = channel->deadline_ms > 0 ? ggml_time_us() : 0;
     request->number = ++channel->number;
     if (!send_request(channel, request, fd, start) ||

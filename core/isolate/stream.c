@@ -61,8 +61,7 @@ static int32_t stream_compute(ggml_backend_t backend, const struct ggml_graph *g
     struct isolate_request request = {.kind = ISOLATE_COMPUTE, .id = stream->id};
     struct isolate_answer answer = {.compute = GGML_STATUS_FAILED};
     const int64_t start = wait_clock_ns();
-    if (!channel_usable(channel)) return GGML_HOST_DEVICE_LOST;
-    if (graph->n_nodes <= 0) return GGML_HOST_OK;
+    if (graph->n_nodes <= 0) return channel_usable(channel) ? GGML_HOST_OK : GGML_HOST_DEVICE_LOST;
     if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
     enum ggml_host_status status = graph_cache_encode(&stream->cache, graph, &request);
     if (status == GGML_HOST_OK) status = channel_call(channel, &request, -1, &answer);

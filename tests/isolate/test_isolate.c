@@ -375,6 +375,48 @@ static void test_a_kill_between_graphs(void **state) {
     assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
 }
 
+struct kill {
+    pid_t process;
+    double killed; // when
+};
+
+static void *kill_soon(void *argument) {
+    const struct timespec pause = {.tv_nsec = 20000000};
+    struct kill *end = argument;
+    nanosleep(&pause, NULL);
+    end->killed = seconds();
+    kill(end->process, SIGKILL);
+    return NULL;
+}
+
+// Nobody has to look at the process for that, as is done every 100 ms. It is killed 20 ms after
+// others began to wait for it, stopped, so that it does not answer before. A busy machine may take
+// long for all this, but not each time.
+static void test_an_end_is_noticed_at_once(void **state) {
+    enum { TRIES = 12 };
+    double least = 1;
+    (void)state;
+    for (int i = 0; i < TRIES && least > 0.06; ++i) {
+        struct small small;
+        pthread_t thread;
+        struct kill end = {0};
+        float y;
+        ggml_backend_dev_t isolated = isolate(cpu(), 0);
+        small_begin(&small, isolated);
+        assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+        end.process = (pid_t)ggml_host_isolated_process(isolated);
+        assert_int_equal(kill(end.process, SIGSTOP), 0);
+        assert_int_equal(pthread_create(&thread, NULL, kill_soon, &end), 0);
+        assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_FAILED);
+        const double noticed = seconds();
+        pthread_join(thread, NULL);
+        least = MIN(least, noticed - end.killed);
+        small_end(&small);
+        assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    }
+    if (least > 0.06) fail_msg("it took %g s", least);
+}
+
 static void test_a_deadline(void **state) {
     struct virtual_host host;
     struct small small;
@@ -502,6 +544,44 @@ static void test_the_process_ends_with_the_application(void **state) {
     kill(application, SIGKILL);
     waitpid(application, NULL, 0);
     assert_true(ends_soon((pid_t)helper));
+}
+
+struct worker {
+    pthread_t thread;
+    struct small small;
+    int first, n_wrong;
+};
+
+static void *compute_often(void *argument) {
+    enum { GRAPHS = 250 };
+    struct worker *worker = argument;
+    float y;
+    for (int i = 0; i < GRAPHS; ++i) {
+        const float x = (float)(worker->first + i);
+        if (small_compute(&worker->small, x, &y) != GGML_STATUS_SUCCESS || y != x * x)
+            ++worker->n_wrong;
+    }
+    return NULL;
+}
+
+// A stream each, of one device.
+static void test_several_threads(void **state) {
+    enum { THREADS = 4 };
+    struct worker workers[THREADS];
+    (void)state;
+    ggml_backend_dev_t isolated = isolate(cpu(), 0);
+    for (int i = 0; i < THREADS; ++i) {
+        workers[i] = (struct worker){.first = 1000 * i};
+        small_begin(&workers[i].small, isolated);
+    }
+    for (int i = 0; i < THREADS; ++i)
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, compute_often, &workers[i]), 0);
+    for (int i = 0; i < THREADS; ++i) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].n_wrong, 0);
+        small_end(&workers[i].small);
+    }
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
 }
 
 static void *isolate_cpu(void *argument) {
@@ -825,10 +905,12 @@ int main(void) {
         cmocka_unit_test(test_a_scheduler_with_the_cpu),
         cmocka_unit_test(test_a_kill_in_the_middle_of_a_graph),
         cmocka_unit_test(test_a_kill_between_graphs),
+        cmocka_unit_test(test_an_end_is_noticed_at_once),
         cmocka_unit_test(test_a_deadline),
         cmocka_unit_test(test_a_deadline_passes_while_the_application_is_stopped),
         cmocka_unit_test(test_messages_are_waited_for_in_the_shorter_way),
         cmocka_unit_test(test_the_process_ends_with_the_application),
+        cmocka_unit_test(test_several_threads),
         cmocka_unit_test(test_the_process_outlives_the_thread_that_made_it),
         cmocka_unit_test(test_a_child_of_a_fork_gets_a_status),
         cmocka_unit_test(test_a_child_of_a_fork_disturbs_no_transfer),
