@@ -187,7 +187,7 @@ void ggml_backend_sched_free(ggml_backend_sched_t sched) {
     // Queued work reads and writes the buffers that are freed below. Without pools nothing was ever
     // queued.
     if (sched->setup.pools) sched_wait_all(&sched->setup, &sched->runs);
-    sched_profile_drop(&sched->setup, &sched->runs);
+    ggml_sched_profile_free(sched_profile_stop(&sched->setup, &sched->runs));
     free_results(sched);
     sched_pools_free(&sched->setup);
     free_streams(sched);

@@ -121,7 +121,7 @@ static bool copy_input(struct runner *runner, int32_t copy, int32_t split) {
 static enum ggml_status compute_part(struct runner *runner, int32_t backend,
                                      const struct ggml_graph *graph, int first) {
     ggml_backend_t stream = runner->work->setup->streams[backend].backend;
-    struct sched_profile *profile = runner->runs->profile;
+    struct ggml_sched_profile *profile = runner->runs->profile;
     const uint64_t begin = sched_profile_clock(runner->runs);
     if (begin) sched_profile_enter(profile, backend, stream, graph, first);
     const enum ggml_status status =

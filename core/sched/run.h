@@ -8,7 +8,7 @@
 #include "sched/pass/copies.h"
 #include "sched/pass/subgraphs.h"
 
-struct sched_profile;
+struct ggml_sched_profile;
 
 // What the host knows of the work of a stream.
 struct sched_queue {
@@ -32,7 +32,7 @@ struct sched_runs {
     int slot;                               // of its pipeline copies
     int next_slot;                          // of those of the next
     uint64_t run;                           // number of the last run
-    struct sched_profile *profile;          // NULL: no times are recorded
+    struct ggml_sched_profile *profile;     // NULL: no times are recorded
 };
 
 // What the application wants to be called for while a graph runs.

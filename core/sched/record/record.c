@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A stream's slices name a tag and a node of a graph. Each part of a graph that is given to a
-// stream is one entry of `parts`, whose number is the tag, and the nodes it had are described in
-// `tensors`, since tensors may end before the profile is read.
+// stream has a number, which is the tag, and a slice without times for each of its nodes, since
+// tensors may end before the profile is read.
 #define _POSIX_C_SOURCE 200809L
 #include "sched/record/record.h"
 
@@ -20,172 +20,136 @@ uint64_t sched_clock_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// Room for n more behind the last; NULL, without a message, when memory runs out: recording is
-// nothing that a computation may fail for.
-static void *list_add(struct profile_list *list, size_t n, size_t element) {
-    if (!array_extend(&list->values, &list->capacity, list->n, n, element)) return NULL;
-    void *added = (char *)list->values + list->n * element;
-    list->n += n;
-    return added;
+// --- slices
+
+// A slice of a stream in this run, without times and of no tensor.
+static struct ggml_sched_slice new_slice(const struct ggml_sched_profile *profile,
+                                         enum ggml_sched_slice_kind kind, int32_t backend) {
+    return (struct ggml_sched_slice){
+        .kind = kind,
+        .stream = backend,
+        .from = -1,
+        .node = -1,
+        .run = profile->run,
+        .device = profile->streams[backend].device,
+        .name = "",
+        .op = "",
+        .type = "",
+    };
 }
 
-// What a report says about a tensor, without references to it.
-static void describe(struct profile_tensor *out, const struct ggml_tensor *tensor) {
-    *out = (struct profile_tensor){
-        .op = ggml_op_desc(tensor),
-        .type = ggml_type_name(tensor->type),
-        .bytes = ggml_nbytes(tensor),
-    };
+// What a profile says about a tensor, without references to it.
+static void describe(struct profile_node *out, const struct ggml_tensor *tensor) {
     memcpy(out->name, tensor->name, sizeof(out->name) - 1);
-    memcpy(out->ne, tensor->ne, sizeof(out->ne));
+    memcpy(out->slice.ne, tensor->ne, sizeof(out->slice.ne));
+    out->slice.name = out->name;
+    out->slice.op = ggml_op_desc(tensor);
+    out->slice.type = ggml_type_name(tensor->type);
+    out->slice.bytes = ggml_nbytes(tensor);
+}
+
+// Appends a slice. Without memory, without a message, it is counted as lost: recording is nothing
+// that a computation may fail for.
+static void add_slice(struct ggml_sched_profile *profile, struct ggml_sched_slice slice,
+                      uint64_t begin_ns, uint64_t end_ns) {
+    if (!array_extend(&profile->slices, &profile->slices_capacity, profile->n_slices, 1,
+                      sizeof(profile->slices[0]))) {
+        ++profile->lost;
+        return;
+    }
+    slice.begin_ns = begin_ns - profile->begin_ns;
+    slice.end_ns = end_ns - profile->begin_ns;
+    profile->slices[profile->n_slices++] = slice;
 }
 
 // --- while graphs are computed
 
-// Appends a span; without memory it is counted as lost.
-static void add_span(struct sched_profile *profile, struct profile_span span) {
-    struct profile_span *added = list_add(&profile->spans, 1, sizeof(span));
-    if (added) {
-        *added = span;
-    } else {
-        ++profile->lost;
+// Appends a part of n nodes; NULL without memory. The first node is there even if there are none.
+static struct profile_part *add_part(struct ggml_sched_profile *profile, int n) {
+    struct profile_node *nodes = arena_alloc(&profile->arena, ((size_t)n + 1) * sizeof(nodes[0]));
+    if (!nodes || !array_extend(&profile->parts, &profile->parts_capacity, profile->n_parts, 1,
+                                sizeof(profile->parts[0]))) {
+        return NULL;
     }
-}
-
-// Where the same nodes are described already: in the run before, if that was of the same graph.
-static size_t find_described(const struct sched_profile *profile, const struct ggml_graph *graph) {
-    const struct profile_part *parts = profile->parts.values;
-    if (graph->uid == 0) return PROFILE_NO_TENSOR;
-    const size_t place = profile->parts.n - profile->first_part_of_run;
-    const size_t before = profile->first_part_of_last_run + place;
-    if (before >= profile->first_part_of_run || parts[before].uid != graph->uid)
-        return PROFILE_NO_TENSOR;
-    return parts[before].n_nodes == graph->n_nodes ? parts[before].tensor : PROFILE_NO_TENSOR;
-}
-
-// Describes the nodes of a part; returns the index of the first, PROFILE_NO_TENSOR without memory.
-static size_t describe_nodes(struct sched_profile *profile, const struct ggml_graph *graph) {
-    struct profile_tensor *tensors =
-        list_add(&profile->tensors, (size_t)graph->n_nodes, sizeof(*tensors));
-    if (!tensors) return PROFILE_NO_TENSOR;
-    for (int i = 0; i < graph->n_nodes; ++i) {
-        describe(&tensors[i], graph->nodes[i]);
-    }
-    return profile->tensors.n - (size_t)graph->n_nodes;
+    profile->parts[profile->n_parts] = (struct profile_part){nodes, n};
+    return &profile->parts[profile->n_parts++];
 }
 
 // Called before a part of a graph is given to a stream: its slices will carry the part's number.
-void sched_profile_enter(struct sched_profile *profile, int32_t backend, ggml_backend_t stream,
+void sched_profile_enter(struct ggml_sched_profile *profile, int32_t backend, ggml_backend_t stream,
                          const struct ggml_graph *graph, int first) {
     const struct ggml_extension_profile *extension = profile->streams[backend].extension;
-    size_t tensor = find_described(profile, graph);
-    if (tensor == PROFILE_NO_TENSOR) tensor = describe_nodes(profile, graph);
-    struct profile_part *part =
-        tensor != PROFILE_NO_TENSOR ? list_add(&profile->parts, 1, sizeof(*part)) : NULL;
-    profile->part = part ? profile->parts.n : 0;
+    const struct profile_part *part = add_part(profile, graph->n_nodes);
+    profile->part = part ? profile->n_parts : 0;
     if (!part) {
         ++profile->lost;
         return;
     }
-    *part = (struct profile_part){
-        .run = profile->run,
-        .uid = graph->uid,
-        .tensor = tensor,
-        .backend = backend,
-        .first = first,
-        .n_nodes = graph->n_nodes,
-    };
+    for (int i = 0; i <= part->n_nodes; ++i) {
+        part->nodes[i].slice = new_slice(profile, GGML_SCHED_SLICE_NODE, backend);
+        part->nodes[i].slice.node = first + i;
+        if (i < part->n_nodes) describe(&part->nodes[i], graph->nodes[i]);
+    }
     if (extension) extension->tag(stream, profile->part);
 }
 
 // Called after it; a stream whose plugin doesn't record gets one slice for the part as a whole.
-void sched_profile_leave(struct sched_profile *profile, int32_t backend, ggml_backend_t stream,
+void sched_profile_leave(struct ggml_sched_profile *profile, int32_t backend, ggml_backend_t stream,
                          uint64_t begin_ns) {
     const struct ggml_extension_profile *extension = profile->streams[backend].extension;
     if (profile->part == 0) return;
-    const struct profile_part *part =
-        (const struct profile_part *)profile->parts.values + profile->part - 1;
+    const struct profile_part *part = &profile->parts[profile->part - 1];
     if (extension) { // what the application computes there is not the scheduler's
         extension->tag(stream, 0);
     } else {
-        add_span(profile, (struct profile_span){
-                              .kind = GGML_SCHED_SLICE_SPLIT,
-                              .backend = backend,
-                              .from = -1,
-                              .node = part->first,
-                              .n_nodes = part->n_nodes,
-                              .run = part->run,
-                              .tensor = part->n_nodes > 0 ? part->tensor : PROFILE_NO_TENSOR,
-                              .begin_ns = begin_ns,
-                              .end_ns = sched_clock_ns(),
-                          });
+        struct ggml_sched_slice slice = part->nodes[0].slice;
+        slice.kind = GGML_SCHED_SLICE_SPLIT;
+        slice.n_nodes = part->n_nodes;
+        add_slice(profile, slice, begin_ns, sched_clock_ns());
     }
     profile->part = 0;
 }
 
 // A slice for a copy between streams; its type and size are the tensor's, its operation is
 // empty.
-void sched_profile_copy(struct sched_profile *profile, const struct sched_work *work, int32_t copy,
-                        uint64_t begin_ns) {
+void sched_profile_copy(struct ggml_sched_profile *profile, const struct sched_work *work,
+                        int32_t copy, uint64_t begin_ns) {
     const struct sched_copy *made = &work->partition->copies[copy];
-    const struct sched_value *value = &work->graph->values[made->value];
-    struct profile_tensor *tensor = list_add(&profile->tensors, 1, sizeof(*tensor));
-    if (tensor) {
-        describe(tensor, value->tensor);
-        tensor->op = "";
+    struct profile_node *node = arena_alloc(&profile->arena, sizeof(*node));
+    if (!node) {
+        ++profile->lost;
+        return;
     }
-    add_span(profile, (struct profile_span){
-                          .kind = GGML_SCHED_SLICE_COPY,
-                          .backend = made->backend,
-                          .from = work->placement->placed[made->value].backend,
-                          .node = -1,
-                          .run = profile->run,
-                          .tensor = tensor ? profile->tensors.n - 1 : PROFILE_NO_TENSOR,
-                          .begin_ns = begin_ns,
-                          .end_ns = sched_clock_ns(),
-                      });
+    node->slice = new_slice(profile, GGML_SCHED_SLICE_COPY, made->backend);
+    describe(node, work->graph->values[made->value].tensor);
+    node->slice.op = "";
+    node->slice.from = work->placement->placed[made->value].backend;
+    add_slice(profile, node->slice, begin_ns, sched_clock_ns());
 }
 
 // A slice for the time in which the calling thread waited for a stream.
-void sched_profile_wait(struct sched_profile *profile, int32_t backend, uint64_t begin_ns) {
-    add_span(profile, (struct profile_span){
-                          .kind = GGML_SCHED_SLICE_WAIT,
-                          .backend = backend,
-                          .from = -1,
-                          .node = -1,
-                          .run = profile->run,
-                          .tensor = PROFILE_NO_TENSOR,
-                          .begin_ns = begin_ns,
-                          .end_ns = sched_clock_ns(),
-                      });
+void sched_profile_wait(struct ggml_sched_profile *profile, int32_t backend, uint64_t begin_ns) {
+    add_slice(profile, new_slice(profile, GGML_SCHED_SLICE_WAIT, backend), begin_ns,
+              sched_clock_ns());
 }
 
 // --- from the streams
 
-// Turns a plugin's slice into a span. What it says is checked against the part: a slice that
-// can't be is counted as lost.
-static void add_slice(struct sched_profile *profile, const struct ggml_profile_slice *slice) {
-    const struct profile_part *parts = profile->parts.values;
-    if (slice->tag == 0) return;
+// Adds a plugin's slice. What it says is checked against the part: a slice that can't be is counted
+// as lost.
+static void take_slice(struct ggml_sched_profile *profile, const struct ggml_profile_slice *said) {
+    if (said->tag == 0) return;
     const struct profile_part *part =
-        slice->tag <= profile->parts.n ? &parts[slice->tag - 1] : NULL;
-    if (!part || slice->first_node < 0 || slice->first_node >= part->n_nodes ||
-        slice->n_nodes < 1 || slice->n_nodes > part->n_nodes ||
-        slice->begin_ns < profile->begin_ns || slice->end_ns < slice->begin_ns) {
+        said->tag <= profile->n_parts ? &profile->parts[said->tag - 1] : NULL;
+    if (!part || said->first_node < 0 || said->first_node >= part->n_nodes || said->n_nodes < 1 ||
+        said->n_nodes > part->n_nodes || said->begin_ns < profile->begin_ns ||
+        said->end_ns < said->begin_ns) {
         ++profile->lost;
         return;
     }
-    add_span(profile, (struct profile_span){
-                          .kind = GGML_SCHED_SLICE_NODE,
-                          .backend = part->backend,
-                          .from = -1,
-                          .node = part->first + slice->first_node,
-                          .n_nodes = slice->n_nodes,
-                          .run = part->run,
-                          .tensor = part->tensor + (size_t)slice->first_node,
-                          .begin_ns = slice->begin_ns,
-                          .end_ns = slice->end_ns,
-                      });
+    struct ggml_sched_slice slice = part->nodes[said->first_node].slice;
+    slice.n_nodes = said->n_nodes;
+    add_slice(profile, slice, said->begin_ns, said->end_ns);
 }
 
 // How to read the slices of a stream; NULL if it has none, is listed before, or was freed.
@@ -207,7 +171,7 @@ static void read_stream(const struct sched_setup *setup, struct sched_runs *runs
             GGML_HOST_OK)
             return;
         for (uint64_t i = 0; i < n && i < READ_AT_ONCE; ++i) {
-            add_slice(runs->profile, &slices[i]);
+            take_slice(runs->profile, &slices[i]);
         }
         runs->profile->lost += lost;
     }
@@ -220,29 +184,33 @@ void sched_profile_read(const struct sched_setup *setup, struct sched_runs *runs
     }
 }
 
-// Called after each run, so that plugins' memory for slices isn't used up.
+// Called before each run, so that plugins' memory for slices isn't used up.
 void sched_profile_collect(const struct sched_setup *setup, struct sched_runs *runs) {
-    struct sched_profile *profile = runs->profile;
     sched_profile_read(setup, runs);
-    ++profile->run;
-    profile->first_part_of_last_run = profile->first_part_of_run;
-    profile->first_part_of_run = profile->parts.n;
+    ++runs->profile->run;
 }
 
 // --- end
 
-// Streams stop recording first. Nothing happens if nothing was recorded.
-void sched_profile_drop(const struct sched_setup *setup, struct sched_runs *runs) {
-    struct sched_profile *profile = runs->profile;
-    if (!profile) return;
-    for (int b = 0; profile->streams && b < setup->n_streams; ++b) {
+// A recording that could not be begun has perhaps no streams.
+struct ggml_sched_profile *sched_profile_stop(const struct sched_setup *setup,
+                                              struct sched_runs *runs) {
+    struct ggml_sched_profile *profile = runs->profile;
+    for (int b = 0; profile && profile->streams && b < setup->n_streams; ++b) {
         const struct ggml_extension_profile *extension = telling(runs, b);
         if (extension) extension->end(setup->streams[b].backend);
     }
-    ggml_mem_free(profile->streams);
-    ggml_mem_free(profile->parts.values);
-    ggml_mem_free(profile->spans.values);
-    ggml_mem_free(profile->tensors.values);
-    ggml_mem_free(profile);
     runs->profile = NULL;
+    return profile;
+}
+
+// Independent of the scheduler, which may be gone.
+void ggml_sched_profile_free(ggml_sched_profile_t profile) {
+    if (!profile) return;
+    ggml_mem_free(profile->slices);
+    ggml_mem_free(profile->parts);
+    arena_free(&profile->arena);
+    ggml_mem_free(profile->text);
+    ggml_mem_free(profile->json);
+    ggml_mem_free(profile);
 }

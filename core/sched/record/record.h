@@ -4,66 +4,48 @@
 #ifndef GGML_SCHED_RECORD_H
 #define GGML_SCHED_RECORD_H
 
+#include "base/data/arena.h"
 #include "ggml-ext-profile.h"
 #include "sched/run.h"
 
-// A tensor as it was when it was used: it may be gone when the profile is read.
-struct profile_tensor {
-    char name[GGML_MAX_NAME];
-    const char *op;
-    const char *type;
-    int64_t ne[GGML_MAX_DIMS];
-    uint64_t bytes;
-};
-
-#define PROFILE_NO_TENSOR SIZE_MAX
-
-// Nodes that were given to a stream.
-struct profile_part {
-    uint64_t run;
-    uint64_t uid;  // of the graph given: a part of the next run with the same has the same nodes
-    size_t tensor; // of its first node
-    int32_t backend;
-    int32_t first; // number of its first node in the graph that was split
-    int32_t n_nodes;
-};
-
-// What took the time from begin_ns to end_ns: struct ggml_sched_slice before pointers are known, as
-// lists still grow.
-struct profile_span {
-    enum ggml_sched_slice_kind kind;
-    int32_t backend, from; // stream; that a copy comes from, or -1
-    int32_t node, n_nodes; // number of the first in the graph, or -1
-    uint64_t run;
-    size_t tensor; // into `tensors`, or PROFILE_NO_TENSOR
-    uint64_t begin_ns, end_ns;
-};
-
-// Grows by doubling. Elements are only reached by index while it may grow.
-struct profile_list {
-    void *values;
-    size_t n, capacity;
-};
-
-// How a stream records.
+// A stream of the scheduler, and how it records.
 struct profile_stream {
+    const char *device;                             // its name
     const struct ggml_extension_profile *extension; // NULL: it does not tell
     bool is_repeated; // the same stream stands before it among the scheduler's
 };
 
-// A recording under way. Parts of the last two runs tell whether nodes are described already.
-struct sched_profile {
+// A slice for one tensor, as that is when it is used: it may be gone when the profile is read.
+struct profile_node {
+    struct ggml_sched_slice slice; // without times
+    char name[GGML_MAX_NAME];
+};
+
+// Nodes that were given to a stream.
+struct profile_part {
+    struct profile_node *nodes;
+    int n_nodes;
+};
+
+// A recording: under way as long as a scheduler has it, then the application's profile, which
+// refers to nothing of the scheduler.
+struct ggml_sched_profile {
+    struct ggml_sched_slice *slices; // as they come, at the end by the time at which they begin
+    size_t n_slices, slices_capacity;
+    uint64_t lost; // slices that there was no memory for, or that can't be
     struct profile_stream *streams;
-    // Lists of elements that never move in number, as slices refer to them by it.
-    struct profile_list parts;   // struct profile_part
-    struct profile_list spans;   // struct profile_span
-    struct profile_list tensors; // struct profile_tensor
-    uint64_t begin_ns;           // of the recording: earlier slices are of something else
-    uint64_t capacity;           // slices that a stream keeps until they are read
-    uint64_t run;                // under way
-    uint64_t lost;               // slices that there was no memory for, or that can't be
-    size_t part;                 // number of the one under way, from 1; 0: none
-    size_t first_part_of_last_run, first_part_of_run;
+    int n_streams;
+    struct arena arena; // of what slices point to
+    char *text;         // written when first asked for
+    char *json;
+
+    // While it is under way.
+    struct profile_part *parts; // slices of streams refer to them by number, from 1
+    size_t n_parts, parts_capacity;
+    size_t part;       // number of the one that is being given to a stream; 0: none
+    uint64_t begin_ns; // of the recording: earlier slices are of something else
+    uint64_t capacity; // slices that a stream keeps until they are read
+    uint64_t run;
 };
 
 // Nanoseconds of the clock of "ggml.profile". [any-thread]
@@ -77,18 +59,20 @@ static inline uint64_t sched_profile_clock(const struct sched_runs *runs) {
 // Before and after nodes are given to a stream; `first` is the number of the first in the graph
 // that was split. Between both the stream records under a tag. What there is no memory for is
 // counted as lost.
-void sched_profile_enter(struct sched_profile *profile, int32_t backend, ggml_backend_t stream,
+void sched_profile_enter(struct ggml_sched_profile *profile, int32_t backend, ggml_backend_t stream,
                          const struct ggml_graph *graph, int first);
-void sched_profile_leave(struct sched_profile *profile, int32_t backend, ggml_backend_t stream,
+void sched_profile_leave(struct ggml_sched_profile *profile, int32_t backend, ggml_backend_t stream,
                          uint64_t begin_ns);
 // The host copied a tensor, or waited for a stream, until now.
-void sched_profile_copy(struct sched_profile *profile, const struct sched_work *work, int32_t copy,
-                        uint64_t begin_ns);
-void sched_profile_wait(struct sched_profile *profile, int32_t backend, uint64_t begin_ns);
+void sched_profile_copy(struct ggml_sched_profile *profile, const struct sched_work *work,
+                        int32_t copy, uint64_t begin_ns);
+void sched_profile_wait(struct ggml_sched_profile *profile, int32_t backend, uint64_t begin_ns);
 // Takes what the streams have recorded so far, for the recording or because a run is over.
 void sched_profile_read(const struct sched_setup *setup, struct sched_runs *runs);
 void sched_profile_collect(const struct sched_setup *setup, struct sched_runs *runs);
-// Stops and forgets everything.
-void sched_profile_drop(const struct sched_setup *setup, struct sched_runs *runs);
+// Has the streams stop recording; the scheduler has no recording from then on. Returns it, or NULL
+// if there was none.
+struct ggml_sched_profile *sched_profile_stop(const struct sched_setup *setup,
+                                              struct sched_runs *runs);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "sched/report/profile.h"
+#include "sched/record/record.h"
 #include "sched/report/text_writer.h"
 
 // How kinds of slices are called: in the table, where parentheses tell them from operations of the
@@ -141,7 +141,7 @@ static void put_arguments(struct text_writer *writer, ggml_sched_profile_t profi
         text_put(writer, "\"node\": %d, \"nodes\": %d, ", slice->node, slice->n_nodes);
     }
     if (slice->kind == GGML_SCHED_SLICE_COPY) {
-        if (slice->from >= 0) text_put_member(writer, "from", profile->devices[slice->from]);
+        if (slice->from >= 0) text_put_member(writer, "from", profile->streams[slice->from].device);
         text_put_member(writer, "to", slice->device);
     }
     text_put(writer, "\"run\": %" PRIu64 "}", slice->run);
@@ -158,7 +158,7 @@ const char *ggml_sched_profile_json(ggml_sched_profile_t profile) {
     put_track(&writer, "process_name", HOST_TRACK, "ggml");
     put_track(&writer, "thread_name", HOST_TRACK, "scheduler");
     for (int b = 0; b < profile->n_streams; ++b) {
-        put_track(&writer, "thread_name", 1 + b, profile->devices[b]);
+        put_track(&writer, "thread_name", 1 + b, profile->streams[b].device);
     }
     for (size_t i = 0; i < profile->n_slices; ++i) {
         const struct ggml_sched_slice *slice = &profile->slices[i];
