@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tries the offline planners from the fastest to the slowest; lists of chunks and sorting, which
-// the planners share.
+// Tries the offline planners from the fastest to the slowest; lists of chunks, which the planners
+// share.
 #include "alloc/memory_plan.h"
 
 #include <string.h>
@@ -49,54 +49,6 @@ void memory_block_place(struct memory_block *block, struct memory_chunks *chunks
     block->chunk = chunk;
     block->offset = offset;
     if (offset + block->size > chunks->sizes[chunk]) chunks->sizes[chunk] = offset + block->size;
-}
-
-// One merge of runs [low, middle) and [middle, high).
-static void merge(const struct memory_block *blocks, memory_block_before before,
-                  const int32_t *from, int32_t *to, const int64_t range[3]) {
-    int64_t left = range[0], right = range[1];
-    for (int64_t k = range[0]; k < range[2]; ++k) {
-        const bool take_right =
-            left == range[1] ||
-            (right < range[2] && before(&blocks[from[right]], &blocks[from[left]]));
-        to[k] = take_right ? from[right++] : from[left++];
-    }
-}
-
-// Bottom-up merge sort: stable, which makes plans independent of the C library, and O(n log n).
-int32_t *memory_blocks_sorted(const struct memory_block *blocks, int32_t n,
-                              memory_block_before before) {
-    const size_t bytes = ((size_t)n + 1) * sizeof(int32_t);
-    int32_t *from = ggml_mem_alloc(bytes);
-    int32_t *to = ggml_mem_alloc(bytes);
-    if (!from || !to) {
-        ggml_mem_free(from);
-        ggml_mem_free(to);
-        return NULL;
-    }
-    for (int32_t i = 0; i < n; ++i) {
-        from[i] = i;
-    }
-    for (int64_t run = 1; run < n; run *= 2) {
-        for (int64_t low = 0; low < n; low += 2 * run) {
-            const int64_t middle = low + run < n ? low + run : n;
-            const int64_t high = low + 2 * run < n ? low + 2 * run : n;
-            merge(blocks, before, from, to, (const int64_t[]){low, middle, high});
-        }
-        int32_t *swap = from;
-        from = to;
-        to = swap;
-    }
-    ggml_mem_free(to);
-    return from;
-}
-
-// A plan needs what lives at the peak, however it places that.
-size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n) {
-    struct memory_timeline timeline;
-    const size_t most = memory_timeline_make(blocks, n, &timeline) ? timeline.most : SIZE_MAX;
-    memory_timeline_free(&timeline);
-    return most;
 }
 
 // In one chunk, if that is large enough. Returns the bytes that are needed, else SIZE_MAX. Windows

@@ -31,7 +31,7 @@ struct memory_chunks {
 };
 
 // Places n blocks into chunks of at most chunk_limit bytes (a larger block gets a chunk of its
-// size); as few bytes as it finds in O(n log n), but no plan is looked for that needs less than
+// size); as few bytes as its heuristics find, but no plan is looked for that needs less than
 // `at_hand` bytes. false when memory runs out. The caller frees *out_chunks, which is empty on
 // failure. [any-thread]
 bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit, size_t at_hand,
@@ -39,17 +39,13 @@ bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit, siz
 void memory_chunks_free(struct memory_chunks *chunks);
 size_t memory_chunks_total(const struct memory_chunks *chunks);
 
-// The largest sum of blocks that live at the same time; no plan needs less. SIZE_MAX when memory
-// runs out.
-size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n);
-
 // The heuristics that use several chunks; alloc/memory_timeline.h has the others.
 
 // First fit in execution order. false when memory runs out.
 bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          struct memory_chunks *out_chunks);
 // Greedy, the longest-lived or the largest block first. false when memory runs out, or when it
-// gives up (*out_gave_up) because that would take more than O(n) overlaps; there are no chunks
+// gives up (*out_gave_up) because there are too many blocks to compare all; there are no chunks
 // then.
 bool memory_plan_greedy(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                         bool largest_first, struct memory_chunks *out_chunks, bool *out_gave_up);
@@ -58,10 +54,5 @@ bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_l
 // Puts the block at a place.
 void memory_block_place(struct memory_block *block, struct memory_chunks *chunks, int32_t chunk,
                         size_t offset);
-// Sorts the numbers 0 .. n-1 so that before(blocks[i], blocks[j]) holds in order; equal ones keep
-// theirs. NULL when memory runs out; the caller frees it.
-typedef bool (*memory_block_before)(const struct memory_block *a, const struct memory_block *b);
-int32_t *memory_blocks_sorted(const struct memory_block *blocks, int32_t n,
-                              memory_block_before before);
 
 #endif

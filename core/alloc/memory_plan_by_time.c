@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // First fit in execution order, into chunks with a free list each: each block goes to the lowest
-// free range of the first chunk that holds it. O(n log n), and n times the chunks. Its plans are
-// the worst, but it takes any blocks and limits.
+// free range of the first chunk that holds it. O(n) times the free ranges and the chunks. Its plans
+// are the worst, but it takes any blocks and limits.
 #include "alloc/free_list.h"
-#include "alloc/memory_plan.h"
+#include "alloc/memory_timeline.h"
 #include "base/array.h"
 #include "base/mem.h"
 
@@ -32,35 +32,25 @@ static bool place(struct by_time *plan, struct memory_block *block) {
     return place(plan, block); // the new chunk holds it
 }
 
-// The order in which blocks are placed.
-static bool is_earlier(const struct memory_block *a, const struct memory_block *b) {
-    if (a->first != b->first) return a->first < b->first;
-    if (a->last != b->last) return a->last > b->last; // the bottom is for those that stay
-    return a->size > b->size;
-}
-
-// The order in which they are released.
-static bool ends_before(const struct memory_block *a, const struct memory_block *b) {
-    return a->last < b->last;
-}
-
+// Blocks without bytes are in no timeline: they take nothing of the first chunk.
 bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          struct memory_chunks *out_chunks) {
     struct by_time plan = {.chunk_limit = chunk_limit, .chunks = out_chunks};
-    int32_t *starts = memory_blocks_sorted(blocks, n, is_earlier);
-    int32_t *ends = memory_blocks_sorted(blocks, n, ends_before);
-    bool good = starts && ends;
-    int32_t ended = 0;
+    struct memory_timeline timeline;
+    bool good = memory_timeline_make(blocks, n, &timeline);
     for (int32_t i = 0; i < n && good; ++i) {
-        struct memory_block *block = &blocks[starts[i]];
-        for (; blocks[ends[ended]].last < block->first; ++ended) {
-            const struct memory_block *past = &blocks[ends[ended]];
+        if (blocks[i].size == 0) good = place(&plan, &blocks[i]);
+    }
+    for (int32_t i = 0; i < timeline.n_events && good; ++i) {
+        const int32_t event = timeline.events[i];
+        if (event >= 0) {
+            good = place(&plan, &blocks[event]);
+        } else {
+            const struct memory_block *past = &blocks[~event];
             free_list_release(&plan.lists[past->chunk], past->offset, past->size);
         }
-        good = place(&plan, block);
     }
-    ggml_mem_free(starts);
-    ggml_mem_free(ends);
+    memory_timeline_free(&timeline);
     ggml_mem_free(plan.lists);
     return good;
 }

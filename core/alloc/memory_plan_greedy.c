@@ -1,77 +1,37 @@
 // SPDX-License-Identifier: MIT
-// Greedy planning, into chunks: each block, the longest-lived or the largest first, goes to the
-// lowest free range that holds it among those placed blocks whose live ranges overlap its own. In
-// one chunk long-lived blocks are out of the way of others at the bottom; in several, large blocks
-// leave the fewest gaps. An interval tree (blocks ordered by their first step; each node has the
-// latest last step below it) enumerates the overlapping blocks without visiting the others: O(log
-// n) and the overlaps for each block.
+// Greedy planning, into chunks ("greedy by size" of Pisarchyk and Lee, Efficient memory management
+// for deep neural net inference, 2020): each block, the longest-lived or the largest first, goes to
+// the lowest free range that holds it among those placed blocks whose live ranges overlap its own.
+// In one chunk long-lived blocks are out of the way of others at the bottom; in several, large
+// blocks leave the fewest gaps. Placed blocks are kept by address and scanned one after the other:
+// O(n^2), up to a limit at which another planner does.
 #include <stdlib.h>
-#include <string.h>
 
 #include "alloc/memory_plan.h"
 #include "base/mem.h"
 
-enum { UNPLACED = -1 };
+// Comparisons of two blocks, about a nanosecond each: for up to 11,000 blocks.
+enum { MOST_COMPARISONS = 1 << 26 };
 
 // A plan under way.
 struct greedy {
-    struct memory_block *blocks;
-    const int32_t *starts; // block numbers in order of first
-    int32_t *rank;         // the inverse
-    int32_t *latest;       // tree, leaves from width on
-    const struct memory_block **met;
-    int64_t width;
+    struct memory_block *placed; // by chunk, then from the bottom up
+    int32_t n_placed;
     struct memory_chunks chunks;
     size_t chunk_limit;
-    int32_t n;
-    int32_t n_met;
-    int64_t budget; // overlaps that may still be met
 };
 
-// Number of blocks that start at or before `time`.
-static int32_t count_started(const struct greedy *plan, int32_t time) {
-    int32_t low = 0, high = plan->n;
-    while (low < high) {
-        const int32_t middle = low + (high - low) / 2;
-        if (plan->blocks[plan->starts[middle]].first <= time) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-// Collects the placed blocks among ranks [0, limit) under `node` that end at or after `time`.
-static void collect(struct greedy *plan, int64_t node, int64_t low, int64_t span, int32_t limit,
-                    int32_t time) {
-    if (low >= limit || plan->latest[node] < time) return;
-    if (span == 1) {
-        plan->met[plan->n_met++] = &plan->blocks[plan->starts[low]];
-        return;
-    }
-    collect(plan, 2 * node, low, span / 2, limit, time);
-    collect(plan, 2 * node + 1, low + span / 2, span / 2, limit, time);
-}
-
-// For qsort(): by chunk, then from the bottom up, in which order find_range() looks for gaps.
-static int compare_places(const void *a, const void *b) {
-    const struct memory_block *x = *(const struct memory_block *const *)a;
-    const struct memory_block *y = *(const struct memory_block *const *)b;
-    if (x->chunk != y->chunk) return x->chunk < y->chunk ? -1 : 1;
-    return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-// Lowest range that holds the block between the collected blocks of a chunk, which begin at *io_met
-// of them, or the room above these.
+// Lowest range that holds the block between the placed blocks of a chunk, which begin at *io_next
+// of them, or the room above these; then *io_next is where the next chunk begins. Blocks without
+// bytes collide with nothing.
 static size_t find_range(const struct greedy *plan, const struct memory_block *block, int32_t chunk,
-                         int32_t *io_met) {
+                         int32_t *io_next) {
     size_t end = 0;
-    bool found = false;
-    for (; *io_met < plan->n_met && plan->met[*io_met]->chunk == chunk; ++*io_met) {
-        const struct memory_block *met = plan->met[*io_met];
-        found = found || (met->offset > end && met->offset - end >= block->size);
-        if (!found && met->offset + met->size > end) end = met->offset + met->size;
+    for (; *io_next < plan->n_placed && plan->placed[*io_next].chunk == chunk; ++*io_next) {
+        const struct memory_block *other = &plan->placed[*io_next];
+        if (block->size == 0 || other->first > block->last || block->first > other->last) continue;
+        if (other->offset > end && other->offset - end >= block->size) break;
+        if (other->offset + other->size > end) end = other->offset + other->size;
     }
     return end;
 }
@@ -92,89 +52,68 @@ static bool place(struct greedy *plan, struct memory_block *block) {
     return true;
 }
 
-// Enters a placed block, so that searches find it: raises the latest end on the way to the root.
-// O(log n).
-static void mark_placed(struct greedy *plan, int32_t number) {
-    const int32_t last = plan->blocks[number].last;
-    for (int64_t node = plan->width + plan->rank[number]; node > 0; node /= 2) {
-        if (plan->latest[node] < last) plan->latest[node] = last;
-    }
+// Whether a block comes behind another one among those that are placed.
+static bool is_behind(const struct memory_block *a, const struct memory_block *b) {
+    return a->chunk != b->chunk ? a->chunk > b->chunk : a->offset > b->offset;
 }
 
-// Blocks without bytes collide with nothing. Sorting what is met makes it O(m log m) for m
-// overlaps.
-static bool place_number(struct greedy *plan, int32_t number) {
-    struct memory_block *block = &plan->blocks[number];
-    plan->n_met = 0;
-    if (block->size > 0) {
-        collect(plan, 1, 0, plan->width, count_started(plan, block->last), block->first);
+// Insertion from behind; the array has room.
+static void insert(struct greedy *plan, const struct memory_block *block) {
+    int32_t i = plan->n_placed++;
+    for (; i > 0 && is_behind(&plan->placed[i - 1], block); --i) {
+        plan->placed[i] = plan->placed[i - 1];
     }
-    plan->budget -= plan->n_met + plan->chunks.count;
-    qsort(plan->met, (size_t)plan->n_met, sizeof(plan->met[0]), compare_places);
-    if (!place(plan, block)) return false;
-    if (block->size > 0) mark_placed(plan, number);
-    return true;
-}
-
-static bool starts_before(const struct memory_block *a, const struct memory_block *b) {
-    return a->first < b->first;
+    plan->placed[i] = *block;
 }
 
 static int64_t lifetime(const struct memory_block *block) {
     return (int64_t)block->last - block->first + 1;
 }
 
-// The two orders. Ties are broken by the other criterion, as sizes repeat a lot in a graph.
-static bool lives_longer(const struct memory_block *a, const struct memory_block *b) {
-    return lifetime(a) != lifetime(b) ? lifetime(a) > lifetime(b) : a->size > b->size;
+// For qsort(): -1 where the first criterion is larger, then the second, as sizes repeat a lot in a
+// graph; then the order of the blocks, so that plans don't depend on the C library.
+static int compare(uint64_t a, uint64_t b, uint64_t a_second, uint64_t b_second, const void *left,
+                   const void *right) {
+    if (a != b) return a > b ? -1 : 1;
+    if (a_second != b_second) return a_second > b_second ? -1 : 1;
+    return (left > right) - (left < right);
 }
 
-static bool is_larger(const struct memory_block *a, const struct memory_block *b) {
-    return a->size != b->size ? a->size > b->size : lifetime(a) > lifetime(b);
+static int compare_lifetimes(const void *left, const void *right) {
+    const struct memory_block *a = *(struct memory_block *const *)left;
+    const struct memory_block *b = *(struct memory_block *const *)right;
+    return compare((uint64_t)lifetime(a), (uint64_t)lifetime(b), a->size, b->size, a, b);
 }
 
-// false when memory runs out; otherwise a negative budget says that it was given up.
-static bool place_all(struct greedy *plan, memory_block_before before) {
-    int32_t *order = memory_blocks_sorted(plan->blocks, plan->n, before);
-    bool good = order != NULL;
-    for (int64_t i = 0; i < 2 * plan->width; ++i) {
-        plan->latest[i] = UNPLACED;
-    }
-    for (int32_t i = 0; i < plan->n; ++i) {
-        plan->rank[plan->starts[i]] = i;
-    }
-    for (int32_t i = 0; i < plan->n && good && plan->budget >= 0; ++i) {
-        good = place_number(plan, order[i]);
-    }
-    ggml_mem_free(order);
-    return good;
+static int compare_sizes(const void *left, const void *right) {
+    const struct memory_block *a = *(struct memory_block *const *)left;
+    const struct memory_block *b = *(struct memory_block *const *)right;
+    return compare(a->size, b->size, (uint64_t)lifetime(a), (uint64_t)lifetime(b), a, b);
 }
 
 bool memory_plan_greedy(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                         bool largest_first, struct memory_chunks *out_chunks, bool *out_gave_up) {
-    struct greedy plan = {
-        .blocks = blocks,
-        .n = n,
-        .width = 1,
-        .chunk_limit = chunk_limit,
-        .budget = 65536 + 64 * (int64_t)n,
-    };
-    while (plan.width < n) {
-        plan.width *= 2;
-    }
-    int32_t *starts = memory_blocks_sorted(blocks, n, starts_before);
-    plan.starts = starts;
-    plan.rank = ggml_mem_alloc(((size_t)n + 1) * sizeof(plan.rank[0]));
-    plan.latest = ggml_mem_alloc(2 * (size_t)plan.width * sizeof(plan.latest[0]));
-    plan.met = ggml_mem_alloc(((size_t)n + 1) * sizeof(plan.met[0]));
-    const bool good = starts && plan.rank && plan.latest && plan.met &&
-                      place_all(&plan, largest_first ? is_larger : lives_longer);
-    *out_gave_up = good && plan.budget < 0;
+    struct greedy plan = {.chunk_limit = chunk_limit};
     *out_chunks = plan.chunks;
-    if (!good || *out_gave_up) memory_chunks_free(out_chunks);
-    ggml_mem_free(starts);
-    ggml_mem_free(plan.rank);
-    ggml_mem_free(plan.latest);
-    ggml_mem_free(plan.met);
-    return good && !*out_gave_up;
+    *out_gave_up = (int64_t)n * n / 2 > MOST_COMPARISONS;
+    if (*out_gave_up) return false;
+    struct memory_block **order = ggml_mem_alloc(((size_t)n + 1) * sizeof(order[0]));
+    plan.placed = ggml_mem_alloc(((size_t)n + 1) * sizeof(plan.placed[0]));
+    bool good = order && plan.placed;
+    for (int32_t i = 0; i < n && good; ++i) {
+        order[i] = &blocks[i];
+    }
+    if (good) {
+        qsort(order, (size_t)n, sizeof(order[0]),
+              largest_first ? compare_sizes : compare_lifetimes);
+    }
+    for (int32_t i = 0; i < n && good; ++i) {
+        good = place(&plan, order[i]);
+        if (good && order[i]->size > 0) insert(&plan, order[i]);
+    }
+    *out_chunks = plan.chunks;
+    if (!good) memory_chunks_free(out_chunks);
+    ggml_mem_free(order);
+    ggml_mem_free(plan.placed);
+    return good;
 }

@@ -4,7 +4,9 @@
 // alone. Blocks that live across a cut lie below those of the windows, or come last, where these
 // leave room, if they live at no peak: so does a sampler's next picture. Each step is one scan over
 // the events, so that a try is O(events) and the planning around the peaks; what comes last is
-// limited to O(n) comparisons.
+// compared with all blocks, up to a limit.
+#include <string.h>
+
 #include "alloc/memory_timeline.h"
 #include "base/mem.h"
 
@@ -14,14 +16,17 @@ enum {
     LATE = -2, // the same, but at no peak
 };
 
+// Of late blocks with others, about a nanosecond each.
+enum { MOST_COMPARISONS = 1 << 26 };
+
 struct windows {
     struct memory_block *blocks;
     const struct memory_timeline *timeline;
     size_t good_enough;
     int32_t *ends;      // by window: the event behind its last
     int32_t *window_of; // by block
-    int32_t *events;    // of one window, while that is planned; then late blocks that are placed
-    int32_t n_windows, n_late, n_placed;
+    int32_t *events;    // of one window, while that is planned
+    int32_t n_windows, n_late;
 };
 
 // Cuts where the least lives between times at which more than `little` does.
@@ -98,49 +103,30 @@ static bool move_behind(struct memory_block *block, const struct memory_block *o
     return true;
 }
 
-// Moves a late block up from `base` past everything that it collides with: blocks of the windows
-// that it lives in, which have events in [begin, end), and late blocks that were placed before it.
-// Returns its end.
-static size_t place_late(const struct windows *windows, struct memory_block *block, int32_t begin,
-                         int32_t end, size_t base, int64_t *io_budget) {
+// Moves a late block up from `base` past everything that it collides with. Returns its end.
+static size_t place_late(const struct windows *windows, int32_t n, struct memory_block *block,
+                         size_t base, int64_t *io_budget) {
     bool moved = true;
     block->offset = base;
     while (moved && *io_budget > 0) {
         moved = false;
-        *io_budget -= end - begin + windows->n_placed;
-        for (int32_t i = begin; i < end; ++i) {
-            const int32_t event = windows->timeline->events[i];
-            const int32_t met = event < 0 ? ~event : event;
-            if (windows->window_of[met] >= 0) moved |= move_behind(block, &windows->blocks[met]);
-        }
-        for (int32_t i = 0; i < windows->n_placed; ++i) {
-            moved |= move_behind(block, &windows->blocks[windows->events[i]]);
+        *io_budget -= n;
+        for (int32_t i = 0; i < n; ++i) {
+            if (windows->window_of[i] >= 0) moved |= move_behind(block, &windows->blocks[i]);
         }
     }
     return block->offset + block->size;
 }
 
-// Places the late blocks when all others are, in the order in which they begin. Returns the end of
-// the highest; SIZE_MAX: it takes too long.
-static size_t place_all_late(struct windows *windows, int32_t n, size_t base) {
-    const int32_t *events = windows->timeline->events;
-    int64_t budget = 65536 + 64 * (int64_t)n;
-    int32_t window = 0;
+// Places the late blocks when all others are; each is like those of a window from then on. Returns
+// the end of the highest; SIZE_MAX: it takes too long.
+static size_t place_all_late(const struct windows *windows, int32_t n, size_t base) {
+    int64_t budget = MOST_COMPARISONS;
     size_t needed = 0;
-    windows->n_placed = 0;
-    for (int32_t i = 0; i < windows->timeline->n_events && budget > 0; ++i) {
-        const int32_t event = events[i];
-        if (i == windows->ends[window]) ++window;
-        if (event < 0 || windows->window_of[event] != LATE) continue;
-        int32_t at = i, last = window; // where it ends
-        while (events[at] != ~event) {
-            if (++at == windows->ends[last]) ++last;
-        }
-        budget -= at - i;
-        const int32_t begin = window > 0 ? windows->ends[window - 1] : 0;
-        const size_t end =
-            place_late(windows, &windows->blocks[event], begin, windows->ends[last], base, &budget);
-        windows->events[windows->n_placed++] = event;
+    for (int32_t i = 0; i < n && budget > 0; ++i) {
+        if (windows->window_of[i] != LATE) continue;
+        const size_t end = place_late(windows, n, &windows->blocks[i], base, &budget);
+        windows->window_of[i] = 0;
         if (end > needed) needed = end;
     }
     return budget > 0 ? needed : SIZE_MAX;
@@ -178,6 +164,7 @@ size_t memory_plan_windowed(struct memory_block *blocks, int32_t n,
     windows.ends = numbers;
     windows.events = numbers + room;
     windows.window_of = numbers + 2 * room;
+    memset(windows.window_of, 0xFF, (size_t)n * sizeof(int32_t)); // ACROSS: blocks without bytes
     for (size_t share = SMALLEST_SHARE; share >= LARGEST_SHARE && needed == SIZE_MAX; share /= 4) {
         needed = plan_all(&windows, n, timeline->most / share);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sorts the beginnings and ends of blocks: by counting where times are dense, as steps of a graph
-// are, else by merging.
+// Sorts the beginnings and ends of blocks by counting: times are steps of a graph, so that they are
+// dense.
 #include "alloc/memory_timeline.h"
 
 #include "base/mem.h"
@@ -34,15 +34,16 @@ static int64_t end_slot(const struct span *span, const struct memory_block *bloc
 
 // Counting sort. Ends of one time go from the block that began last to the one that began first:
 // a walk backwards meets the long-lived ones first.
-static bool sort_by_counting(const struct memory_block *blocks, int32_t n, const struct span *span,
+static bool sort_by_counting(const struct memory_block *blocks, int32_t n,
                              struct memory_timeline *timeline) {
-    const size_t slots = 2 * ((size_t)((int64_t)span->last - span->first) + 1);
+    const struct span span = find_span(blocks, n);
+    const size_t slots = 2 * ((size_t)((int64_t)span.last - span.first) + 1);
     int32_t *places = ggml_mem_calloc(slots, sizeof(places[0]));
     if (!places) return false;
     for (int32_t i = 0; i < n; ++i) {
         if (blocks[i].size == 0) continue;
-        ++places[begin_slot(span, &blocks[i])];
-        ++places[end_slot(span, &blocks[i])];
+        ++places[begin_slot(&span, &blocks[i])];
+        ++places[end_slot(&span, &blocks[i])];
     }
     int32_t total = 0;
     for (size_t i = 0; i < slots; ++i) {
@@ -52,39 +53,12 @@ static bool sort_by_counting(const struct memory_block *blocks, int32_t n, const
     }
     for (int32_t i = 0; i < n; ++i) {
         if (blocks[i].size == 0) continue;
-        timeline->events[places[begin_slot(span, &blocks[i])]++] = i;
-        timeline->events[--places[end_slot(span, &blocks[i])]] = ~i;
+        timeline->events[places[begin_slot(&span, &blocks[i])]++] = i;
+        timeline->events[--places[end_slot(&span, &blocks[i])]] = ~i;
     }
     timeline->n_events = total;
     ggml_mem_free(places);
     return true;
-}
-
-static bool starts_before(const struct memory_block *a, const struct memory_block *b) {
-    return a->first < b->first;
-}
-
-static bool ends_before(const struct memory_block *a, const struct memory_block *b) {
-    return a->last != b->last ? a->last < b->last : a->first > b->first;
-}
-
-// Merge sort of both kinds, then one merge of the two lists; O(n log n) for any times.
-static bool sort_by_merging(const struct memory_block *blocks, int32_t n,
-                            struct memory_timeline *timeline) {
-    int32_t *starts = memory_blocks_sorted(blocks, n, starts_before);
-    int32_t *ends = memory_blocks_sorted(blocks, n, ends_before);
-    const bool good = starts && ends;
-    int32_t begun = 0;
-    for (int32_t ended = 0; good && ended < n; ++ended) {
-        for (; begun < n && blocks[starts[begun]].first <= blocks[ends[ended]].last; ++begun) {
-            if (blocks[starts[begun]].size == 0) continue;
-            timeline->events[timeline->n_events++] = starts[begun];
-        }
-        if (blocks[ends[ended]].size > 0) timeline->events[timeline->n_events++] = ~ends[ended];
-    }
-    ggml_mem_free(starts);
-    ggml_mem_free(ends);
-    return good;
 }
 
 // A running sum over the events; its maximum is the lower bound of any plan.
@@ -116,14 +90,8 @@ bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
     *out_timeline = (struct memory_timeline){0};
     out_timeline->events = ggml_mem_alloc((2 * (size_t)n + 1) * sizeof(out_timeline->events[0]));
     out_timeline->live = ggml_mem_alloc((2 * (size_t)n + 1) * sizeof(out_timeline->live[0]));
-    bool good = out_timeline->events && out_timeline->live;
-    if (good && n > 0) {
-        const struct span span = find_span(blocks, n);
-        const int64_t times = (int64_t)span.last - span.first + 1;
-        good = times <= 8 * (int64_t)n + 64 ? sort_by_counting(blocks, n, &span, out_timeline)
-                                            : sort_by_merging(blocks, n, out_timeline);
-    }
-    if (!good) {
+    if (!out_timeline->events || !out_timeline->live ||
+        (n > 0 && !sort_by_counting(blocks, n, out_timeline))) {
         memory_timeline_free(out_timeline);
         return false;
     }

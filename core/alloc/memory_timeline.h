@@ -16,8 +16,8 @@ struct memory_timeline {
     int32_t last_peak;
 };
 
-// In O(n) when the times are not much more than the blocks, else O(n log n). false when memory runs
-// out, with an empty timeline. The caller frees it. [any-thread]
+// In O(n and the times between the first and the last beginning). false when memory runs out, with
+// an empty timeline. The caller frees it. [any-thread]
 bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
                           struct memory_timeline *out_timeline);
 void memory_timeline_free(struct memory_timeline *timeline);

@@ -21,6 +21,15 @@ static uint32_t next_random(uint32_t limit) {
     return (uint32_t)(random_state >> 33) % limit;
 }
 
+// The largest sum of blocks that live at the same time; no plan needs less.
+static size_t lower_bound(const struct memory_block *blocks, int32_t n) {
+    struct memory_timeline timeline;
+    assert_true(memory_timeline_make(blocks, n, &timeline));
+    const size_t most = timeline.most;
+    memory_timeline_free(&timeline);
+    return most;
+}
+
 static void check_no_overlap(const struct memory_block *blocks, int32_t n,
                              const struct memory_chunks *chunks) {
     for (int32_t i = 0; i < n; ++i) {
@@ -64,7 +73,7 @@ static void test_random_blocks_never_overlap(void **state) {
         make_random(blocks, n, 100, seed % 30);
         assert_true(memory_plan(blocks, n, limit, 0, &chunks));
         check_no_overlap(blocks, n, &chunks);
-        assert_true(memory_chunks_total(&chunks) >= memory_plan_lower_bound(blocks, n));
+        assert_true(memory_chunks_total(&chunks) >= lower_bound(blocks, n));
         memory_chunks_free(&chunks);
         assert_true(memory_plan_by_time(blocks, n, limit, &chunks));
         check_no_overlap(blocks, n, &chunks);
@@ -91,10 +100,10 @@ static void test_lower_bound_by_brute_force(void **state) {
             }
             if (live > most) most = live;
         }
-        assert_int_equal(memory_plan_lower_bound(blocks, 80), most);
+        assert_int_equal(lower_bound(blocks, 80), most);
     }
     blocks[0] = blocks[1] = (struct memory_block){.size = SIZE_MAX / 2 + 1, .last = 1};
-    assert_int_equal(memory_plan_lower_bound(blocks, 2), SIZE_MAX);
+    assert_int_equal(lower_bound(blocks, 2), SIZE_MAX);
 }
 
 // Blocks that all live at once defeat greedy planning: it must notice before it gets slow.
@@ -110,7 +119,7 @@ static void test_many_long_lived_blocks_stay_cheap(void **state) {
     assert_true(gave_up);
     memory_chunks_free(&chunks);
     assert_true(memory_plan(blocks, n, SIZE_MAX, 0, &chunks));
-    assert_true(memory_chunks_total(&chunks) < memory_plan_lower_bound(blocks, n) * 3 / 2);
+    assert_true(memory_chunks_total(&chunks) < lower_bound(blocks, n) * 3 / 2);
     memory_chunks_free(&chunks);
     ggml_mem_free(blocks);
 }
@@ -151,7 +160,7 @@ static void check_timeline(const struct memory_block *blocks, int32_t n) {
         assert_int_equal(live_after(blocks, &timeline, timeline.last_peak), timeline.most);
         assert_true(timeline.first_peak <= timeline.last_peak);
     }
-    assert_int_equal(timeline.most, memory_plan_lower_bound(blocks, n));
+    assert_int_equal(timeline.most, lower_bound(blocks, n));
     memory_timeline_free(&timeline);
 }
 
@@ -288,7 +297,7 @@ static void check_model(const struct row *rows, int32_t n, int32_t layers, int32
     struct memory_block *blocks = ggml_mem_calloc((size_t)(n * layers), sizeof(blocks[0]));
     struct memory_chunks chunks;
     n = make_model(blocks, rows, n, layers, steps);
-    const size_t most = memory_plan_lower_bound(blocks, n);
+    const size_t most = lower_bound(blocks, n);
     assert_true(memory_plan(blocks, n, SIZE_MAX, 0, &chunks));
     check_no_overlap(blocks, n, &chunks);
     assert_int_equal(chunks.count, 1);
@@ -323,7 +332,7 @@ static void test_models_in_chunks(void **state) {
     (void)state;
     static struct memory_block blocks[4 * N_UNET];
     const int32_t n = make_model(blocks, unet, N_UNET, 4, 150);
-    const size_t most = memory_plan_lower_bound(blocks, n);
+    const size_t most = lower_bound(blocks, n);
     for (size_t part = 2; part <= 4; ++part) {
         struct memory_chunks chunks;
         assert_true(memory_plan(blocks, n, most / part, 0, &chunks));

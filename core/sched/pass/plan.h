@@ -15,7 +15,7 @@ struct sched_plan {
 
 // Makes room for all pools; false when memory runs out.
 bool sched_plan_begin(const struct sched_setup *setup, struct sched_plan *out);
-// Plans the memory of a graph with these live ranges, in time n log n. `known`, unless it is NULL,
+// Plans the memory of a graph with these live ranges. `known`, unless it is NULL,
 // is what liveness was found with: it is taken if it holds, else a plan that fits into the buffers
 // as they are is good enough. false after the error was set.
 bool sched_plan_make(const struct sched_setup *setup, const struct sched_liveness *live,
