@@ -18,21 +18,25 @@ static size_t chunk_bytes(const struct memory_pool *pool, size_t planned) {
     return planned > 0 ? planned : pool->alignment;
 }
 
-// Makes chunk i at least `size` bytes large; what it held is lost then.
+// Makes chunk i at least `size` bytes large; what it held is lost then. One without an address is
+// of no use.
 static bool ensure_chunk(struct memory_pool *pool, int32_t i, size_t size) {
-    ggml_backend_buffer_t *chunk = &pool->chunks[i];
-    if (*chunk && ggml_backend_buffer_get_size(*chunk) >= size) return true;
-    ggml_backend_buffer_free(*chunk); // first, so that both need not fit
-    *chunk = ggml_backend_buft_alloc_buffer(pool->buft, size);
-    if (*chunk) ggml_backend_buffer_set_usage(*chunk, GGML_BACKEND_BUFFER_USAGE_COMPUTE);
-    return *chunk != NULL;
+    struct memory_chunk *chunk = &pool->chunks[i];
+    if (chunk->base && ggml_backend_buffer_get_size(chunk->buffer) >= size) return true;
+    ggml_backend_buffer_free(chunk->buffer); // first, so that both need not fit
+    *chunk = (struct memory_chunk){ggml_backend_buft_alloc_buffer(pool->buft, size), NULL};
+    if (!chunk->buffer) return false;
+    ggml_backend_buffer_set_usage(chunk->buffer, GGML_BACKEND_BUFFER_USAGE_COMPUTE);
+    chunk->base = ggml_backend_buffer_get_base(chunk->buffer);
+    return chunk->base != NULL;
 }
 
 bool memory_pool_fits(const struct memory_pool *pool, const size_t *sizes, int32_t n) {
     bool fits = n <= pool->n_chunks;
     for (int32_t i = 0; i < n && fits; ++i) {
-        fits = pool->chunks[i] &&
-               ggml_backend_buffer_get_size(pool->chunks[i]) >= chunk_bytes(pool, sizes[i]);
+        const struct memory_chunk *chunk = &pool->chunks[i];
+        fits = chunk->base &&
+               ggml_backend_buffer_get_size(chunk->buffer) >= chunk_bytes(pool, sizes[i]);
     }
     return fits;
 }
@@ -40,7 +44,7 @@ bool memory_pool_fits(const struct memory_pool *pool, const size_t *sizes, int32
 bool memory_pool_provide(struct memory_pool *pool, const size_t *sizes, int32_t n) {
     if (n > pool->n_chunks) {
         const size_t bytes = (size_t)n * sizeof(pool->chunks[0]);
-        ggml_backend_buffer_t *chunks = ggml_mem_realloc(pool->chunks, bytes);
+        struct memory_chunk *chunks = ggml_mem_realloc(pool->chunks, bytes);
         if (!chunks) {
             ggml_fail(GGML_HOST_OUT_OF_MEMORY, "graph allocator: no memory to list %d buffers",
                       (int)n);
@@ -48,7 +52,7 @@ bool memory_pool_provide(struct memory_pool *pool, const size_t *sizes, int32_t 
         }
         pool->chunks = chunks;
         while (pool->n_chunks < n) {
-            pool->chunks[pool->n_chunks++] = NULL;
+            pool->chunks[pool->n_chunks++] = (struct memory_chunk){0};
         }
     }
     for (int32_t i = 0; i < n; ++i) {
@@ -59,7 +63,7 @@ bool memory_pool_provide(struct memory_pool *pool, const size_t *sizes, int32_t 
 
 void memory_pool_free(struct memory_pool *pool) {
     for (int32_t k = 0; k < pool->n_chunks; ++k) {
-        ggml_backend_buffer_free(pool->chunks[k]);
+        ggml_backend_buffer_free(pool->chunks[k].buffer);
     }
     ggml_mem_free(pool->chunks);
 }

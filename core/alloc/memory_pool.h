@@ -11,11 +11,16 @@
 #include "ggml-alloc.h"
 #include "ggml-backend-impl.h"
 
+struct memory_chunk {
+    ggml_backend_buffer_t buffer; // NULL after a failure
+    char *base;                   // its address, NULL if it has none
+};
+
 struct memory_pool {
     ggml_backend_buffer_type_t buft;
     size_t alignment;
     size_t chunk_limit;
-    ggml_backend_buffer_t *chunks; // members may be NULL after a failure
+    struct memory_chunk *chunks;
     int32_t n_chunks;
 };
 

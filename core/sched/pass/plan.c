@@ -53,8 +53,8 @@ static void sort_blocks(const struct sched_liveness *live, int n_pools, int32_t 
 
 // Bytes that a plan may need without a better one being looked for.
 static size_t bytes_at_hand(const struct memory_pool *pool) {
-    return pool->n_chunks == 1 && pool->chunks[0] ? ggml_backend_buffer_get_size(pool->chunks[0])
-                                                  : 0;
+    ggml_backend_buffer_t buffer = pool->n_chunks == 1 ? pool->chunks[0].buffer : NULL;
+    return buffer ? ggml_backend_buffer_get_size(buffer) : 0;
 }
 
 // Pools are independent: their blocks never share memory. A quarter of the address space leaves

@@ -39,7 +39,8 @@ size_t sched_pools_size(const struct sched_setup *setup, int32_t b) {
     const struct memory_pool *pool = &setup->pools[setup->streams[b].pool];
     size_t total = 0;
     for (int32_t k = 0; k < pool->n_chunks && setup->streams[b].pool_stream == b; ++k) {
-        if (pool->chunks[k]) total += ggml_backend_buffer_get_size(pool->chunks[k]);
+        ggml_backend_buffer_t buffer = pool->chunks[k].buffer;
+        if (buffer) total += ggml_backend_buffer_get_size(buffer);
     }
     return total;
 }
