@@ -21,20 +21,17 @@ static int32_t memory_id(const struct sched_setup *setup, ggml_backend_buffer_ty
     for (int32_t known = 0; known < id; ++known) {
         if (out->memories[known].buft == buft) return known;
     }
-    const size_t words = (size_t)out->mask_words;
     if (!array_grow(&out->memories, &out->memories_capacity, (int64_t)id + 1,
                     sizeof(out->memories[0])) ||
-        !array_grow(&out->readers, &out->readers_capacity, (id + (int64_t)1) * out->mask_words,
+        !array_grow(&out->readers, &out->readers_capacity, (id + (int64_t)1) * out->n_streams,
                     sizeof(out->readers[0]))) {
         return -1;
     }
-    uint64_t *readers = &out->readers[(size_t)id * words];
     int32_t first_reader = -1;
-    memset(readers, 0, words * sizeof(readers[0]));
     for (int b = 0; b < setup->n_streams; ++b) {
         ggml_backend_dev_t device = setup->streams[b].device;
         const bool reads = device && ggml_backend_dev_supports_buft(device, buft);
-        readers[b / 64] |= (uint64_t)reads << (b % 64);
+        out->readers[(int64_t)id * out->n_streams + b] = reads;
         if (reads && first_reader < 0) first_reader = b;
     }
     out->memories[id] = (struct sched_memory){
@@ -44,7 +41,7 @@ static int32_t memory_id(const struct sched_setup *setup, ggml_backend_buffer_ty
 
 // The kinds of memory get the numbers of the pools, as both are numbered at first sight.
 bool sched_graph_begin(const struct sched_setup *setup, size_t size_hint, struct sched_graph *out) {
-    out->mask_words = (setup->n_streams + 63) / 64;
+    out->n_streams = setup->n_streams;
     for (int p = 0; p < setup->n_pools; ++p) {
         if (memory_id(setup, setup->pools[p].buft, out) < 0) return false;
     }
@@ -96,7 +93,7 @@ static bool read_buffer(const struct sched_setup *setup, const struct ggml_tenso
     return *out_memory >= 0;
 }
 
-// Fills in all of a value but the root of a view, -1. There is room for it and for another result.
+// Fills in all of a value but the root of a view, -1. There is room for it.
 // Sizes are only needed of what the scheduler will allocate.
 static inline bool fill_value(const struct sched_setup *setup, int32_t number,
                               struct ggml_tensor *tensor, struct sched_graph *out) {
@@ -106,7 +103,6 @@ static inline bool fill_value(const struct sched_setup *setup, int32_t number,
     }
     uint16_t traits = traits_of_op[tensor->op] | traits_of_flags(tensor->flags);
     int32_t memory = -1;
-    if (traits & SCHED_OUTPUT) out->results[out->n_results++] = number;
     if ((traits & SCHED_EARLY) && number < out->n_nodes) out->any_early = true;
     if (tensor->buffer || tensor->data) traits |= SCHED_HAS_MEMORY;
     if (tensor->buffer && !read_buffer(setup, tensor, out, &traits, &memory)) return false;
@@ -121,11 +117,8 @@ static inline bool fill_value(const struct sched_setup *setup, int32_t number,
     return true;
 }
 
-// Room for n values in all arrays that are indexed by them. A node is a result once as an output
-// and once because no node uses it.
 static bool room_for_values(struct sched_graph *out, int64_t n) {
-    return array_grow(&out->values, &out->values_capacity, n, sizeof(out->values[0])) &&
-           array_grow(&out->results, &out->results_capacity, 2 * n, sizeof(out->results[0]));
+    return array_grow(&out->values, &out->values_capacity, n, sizeof(out->values[0]));
 }
 
 // Whether the scheduler itself made the tensor, as a copy: an application may have got hold of one.
@@ -222,7 +215,7 @@ static bool add_edges(const struct sched_setup *setup, int32_t node, struct sche
     const int n_sources = tensor_count_sources(tensor);
     const bool can_inplace = ggml_op_can_inplace(tensor->op);
     int32_t n_edges = out->n_edges;
-    bool has_weight = false;
+    uint16_t traits = 0;
     out->first_edge[node] = n_edges;
     if (!array_grow(&out->edges, &out->edges_capacity, (int64_t)n_edges + n_sources,
                     sizeof(out->edges[0]))) {
@@ -234,17 +227,19 @@ static bool add_edges(const struct sched_setup *setup, int32_t node, struct sche
         const int32_t number = source_of(setup, source, out);
         if (number < 0) return false;
         struct sched_value *value = &out->values[number];
-        has_weight |= (value->traits & SCHED_WEIGHT) != 0;
+        const bool may_take = can_inplace && same_layout(tensor, source);
+        if (value->traits & SCHED_WEIGHT) traits |= SCHED_HAS_WEIGHT;
+        if (may_take) traits |= SCHED_MAY_TAKE;
         value->traits |= SCHED_USED;
         if (is_ahead(out, node, number) || is_ahead(out, node, value->root)) out->in_order = false;
         out->edges[n_edges++] = (struct sched_edge){
             .value = number,
             .entry = value->root,
             .slot = (int16_t)k,
-            .same_layout = can_inplace && same_layout(tensor, source),
+            .same_layout = may_take,
         };
     }
-    if (has_weight) out->values[node].traits |= SCHED_HAS_WEIGHT;
+    out->values[node].traits |= traits;
     out->n_edges = n_edges;
     return true;
 }
@@ -260,17 +255,6 @@ static bool add_references(const struct sched_setup *setup, struct sched_graph *
     }
     out->first_edge[out->n_nodes] = out->n_edges;
     return true;
-}
-
-// Lists the nodes that no other uses as results, except views that compute nothing, which only mark
-// a dependency.
-static void find_unused(struct sched_graph *out) {
-    for (int32_t i = 0; i < out->n_nodes; ++i) {
-        const struct sched_value *value = &out->values[i];
-        if (value->traits & SCHED_USED) continue;
-        const bool marker = value->root != i && (value->traits & SCHED_NO_OP);
-        if (!marker) out->results[out->n_results++] = i;
-    }
 }
 
 // --- the pass
@@ -317,7 +301,7 @@ static bool begin(const struct sched_setup *setup, const struct ggml_cgraph *gra
 // that what is listed as both is a leaf.
 bool sched_graph_make(const struct sched_setup *setup, const struct ggml_cgraph *graph,
                       struct sched_graph *out) {
-    out->n_nodes = out->n_leafs = out->n_values = out->n_edges = out->n_results = 0;
+    out->n_nodes = out->n_leafs = out->n_values = out->n_edges = 0;
     out->any_early = false;
     out->in_order = true;
     if (!is_usable(setup, graph) || !begin(setup, graph, out)) return false;
@@ -327,9 +311,7 @@ bool sched_graph_make(const struct sched_setup *setup, const struct ggml_cgraph 
     for (int32_t i = 0; i < out->n_nodes; ++i) {
         if (!number_tensor(setup, graph->nodes[i], i, out)) return false;
     }
-    if (!add_references(setup, out)) return false;
-    find_unused(out);
-    return true;
+    return add_references(setup, out);
 }
 
 // Addresses are entered when they are asked for: most repeated graphs are only computed.
@@ -353,8 +335,8 @@ int32_t sched_graph_find(struct sched_graph *graph, const struct ggml_tensor *te
 // The arrays are kept from graph to graph and only grow.
 void sched_graph_free(struct sched_graph *graph) {
     tensor_index_free(&graph->ids);
-    void *const arrays[] = {graph->values,  graph->first_edge, graph->edges,
-                            graph->results, graph->memories,   graph->readers};
+    void *const arrays[] = {graph->values, graph->first_edge, graph->edges, graph->memories,
+                            graph->readers};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);
     }

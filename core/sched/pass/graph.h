@@ -19,6 +19,7 @@ enum sched_trait {
     SCHED_EARLY = 1 << 8,      // flagged by the user: set before the first node is computed
     SCHED_HAS_WEIGHT = 1 << 9, // a node that reads a weight
     SCHED_USED = 1 << 10,      // is a source of some node
+    SCHED_MAY_TAKE = 1 << 11,  // a node that may take over the memory of a source
 };
 
 struct sched_value {
@@ -51,19 +52,17 @@ struct sched_graph {
     int32_t *first_edge; // of each node, and the end
     struct sched_edge *edges;
     int32_t n_edges;
-    int32_t *results; // values that are an output, and nodes whose result no other node reads
-    int32_t n_results;
     bool in_order;  // what a node refers to has a smaller number or is no node
     bool any_early; // a node has the trait SCHED_EARLY
 
     // Kinds of memory that tensors lie in: those of the streams first, as their pools are numbered.
     struct sched_memory *memories;
     int32_t n_memories;
-    uint64_t *readers; // sets of streams, mask_words for each kind of memory
-    int32_t mask_words;
+    bool *readers; // [kind of memory][stream]
+    int32_t n_streams;
 
     struct tensor_index ids; // values by address; empty after sched_graph_renew()
-    int32_t values_capacity, first_edge_capacity, edges_capacity, results_capacity;
+    int32_t values_capacity, first_edge_capacity, edges_capacity;
     int32_t memories_capacity, readers_capacity;
 };
 
@@ -86,8 +85,7 @@ int32_t sched_graph_find(struct sched_graph *graph, const struct ggml_tensor *te
 
 // Whether the stream can use tensors in this kind of memory.
 static inline bool sched_reads(const struct sched_graph *graph, int32_t memory, int32_t backend) {
-    const uint64_t *readers = &graph->readers[(size_t)memory * (size_t)graph->mask_words];
-    return (readers[backend / 64] >> (backend % 64)) & 1u;
+    return graph->readers[(int64_t)memory * graph->n_streams + backend];
 }
 
 #endif

@@ -23,9 +23,7 @@ struct finder {
 static bool make_room(struct sched_liveness *out) {
     const int64_t n = (int64_t)out->n_entries + 1;
     return array_grow(&out->ranges, &out->ranges_capacity, n, sizeof(out->ranges[0])) &&
-           array_grow(&out->numbers, &out->numbers_capacity, n, sizeof(out->numbers[0])) &&
-           array_grow(&out->inplace_steps, &out->inplace_steps_capacity, n,
-                      sizeof(out->inplace_steps[0]));
+           array_grow(&out->numbers, &out->numbers_capacity, n, sizeof(out->numbers[0]));
 }
 
 // Nodes that read a copy use its memory, not that of the original: any of a pipeline's, which live
@@ -177,36 +175,37 @@ static inline void set_last(struct live_range *range, int32_t step, int32_t edge
     range->edge = edge;
 }
 
-// Uses by nodes, and the steps at which a takeover is possible. A view as a node is a use of the
-// memory that it views. An entry that lives from before its step takes nothing over, and is written
-// then even if all who read it come before.
+// Uses by nodes. A view as a node is a use of the memory that it views. An entry that lives from
+// before its step is written then even if all who read it come before.
 static void find_uses(const struct finder *finder, const struct sched_edge *edges) {
     struct sched_liveness *out = finder->out;
     const int32_t *first_edge = finder->graph->first_edge;
-    out->n_inplace_steps = 0;
     for (int32_t i = 0; i < out->n_entries; ++i) {
         out->ranges[i].last = out->ranges[i].edge = out->ranges[i].from = -1;
     }
     for (int32_t step = 0; step < finder->graph->n_nodes; ++step) {
         const int32_t node = sched_node_at(finder->subgraphs, step);
         struct live_range *range = &out->ranges[node];
-        bool may_take = false;
         if (range->root != node) set_last(&out->ranges[range->root], step, -1);
         for (int32_t e = first_edge[node]; e < first_edge[node + 1]; ++e) {
             set_last(&out->ranges[edges[e].entry], step, e);
-            may_take |= edges[e].same_layout;
         }
-        if (range->root != node || range->pool < 0) continue;
-        if (range->first < step) {
+        if (range->root == node && range->pool >= 0 && range->first < step)
             set_last(range, step, -1);
-        } else if (may_take) {
-            out->inplace_steps[out->n_inplace_steps++] = step;
-        }
     }
 }
 
-// Originals are kept until they have been copied: through the first step of the split. Outputs,
-// nodes that no other uses, leafs without a use and a pipeline's copies are never released.
+// Outputs, and nodes that no other uses, except views that compute nothing, which only mark a
+// dependency.
+static inline bool is_result(const struct sched_graph *graph, int32_t value) {
+    const uint32_t traits = graph->values[value].traits;
+    if (traits & (SCHED_OUTPUT | SCHED_USED)) return (traits & SCHED_OUTPUT) != 0;
+    const bool marker = graph->values[value].root != value && (traits & SCHED_NO_OP);
+    return value < graph->n_nodes && !marker;
+}
+
+// Originals are kept until they have been copied: through the first step of the split. Results,
+// leafs without a use and a pipeline's copies are never released.
 static void keep(const struct finder *finder) {
     const struct sched_partition *partition = finder->partition;
     const struct sched_graph *graph = finder->graph;
@@ -219,8 +218,8 @@ static void keep(const struct finder *finder) {
             if (root->last < split->i_start) set_last(root, split->i_start, -1);
         }
     }
-    for (int32_t k = 0; k < graph->n_results; ++k) {
-        set_last(&ranges[ranges[graph->results[k]].root], LIVE_FOREVER, -1);
+    for (int32_t i = 0; i < graph->n_values; ++i) {
+        if (is_result(graph, i)) set_last(&ranges[ranges[i].root], LIVE_FOREVER, -1);
     }
     for (int32_t k = 0; k < finder->out->n_early; ++k) {
         struct live_range *range = &ranges[finder->out->numbers[k]];
@@ -257,16 +256,21 @@ static int32_t find_source(const struct finder *finder, const struct sched_edge 
 }
 
 // Last uses, then takeovers from the end, so that the last use of a node is final when its memory
-// is given to another. With `known`, the ranges of another graph by entry, a node only takes over
-// what it took over there.
+// is given to another. An entry that lives from before its step takes nothing over. With `known`,
+// the ranges of another graph by entry, a node only takes over what it took over there.
 static void find_ranges(const struct finder *finder, const struct live_range *known) {
     struct sched_liveness *out = finder->out;
     const struct sched_edge *edges =
         finder->partition->n_rewrites > 0 ? out->edges : finder->graph->edges;
     find_uses(finder, edges);
     keep(finder);
-    for (int32_t k = out->n_inplace_steps - 1; k >= 0; --k) {
-        const int32_t node = sched_node_at(finder->subgraphs, out->inplace_steps[k]);
+    for (int32_t step = finder->graph->n_nodes - 1; step >= 0; --step) {
+        const int32_t node = sched_node_at(finder->subgraphs, step);
+        const struct live_range *range = &out->ranges[node];
+        if (!(finder->graph->values[node].traits & SCHED_MAY_TAKE) || range->root != node ||
+            range->pool < 0 || range->first < step) {
+            continue;
+        }
         const int32_t source = find_source(finder, edges, known, node);
         if (source < 0) continue;
         out->ranges[node].from = source;
@@ -326,5 +330,4 @@ void sched_liveness_free(struct sched_liveness *live) {
     ggml_mem_free(live->ranges);
     ggml_mem_free(live->edges);
     ggml_mem_free(live->numbers);
-    ggml_mem_free(live->inplace_steps);
 }

@@ -27,11 +27,9 @@ struct sched_liveness {
     struct sched_edge *edges;  // those of the graph, to copies where these are read, if any are
     int32_t *numbers;          // entries that need memory: early ones, copies, nodes by step
     int32_t n_numbers;
-    int32_t n_early;        // of them have to be there from the start
-    int32_t *inplace_steps; // steps of nodes that may take over the memory of a source
-    int32_t n_inplace_steps;
-    bool held; // the known plan can be used as it is
-    int32_t ranges_capacity, edges_capacity, numbers_capacity, inplace_steps_capacity;
+    int32_t n_early; // of them have to be there from the start
+    bool held;       // the known plan can be used as it is
+    int32_t ranges_capacity, edges_capacity, numbers_capacity;
 };
 
 // Where an entry lies in the memory of its pool.

@@ -30,14 +30,13 @@ bool sched_supports(const struct sched_setup *setup, const struct sched_graph *g
                     int32_t backend, struct sched_placement *placement) {
     if (node >= graph->n_nodes) return true; // holds data, computes nothing
     if (graph->values[node].traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return true;
-    const uint32_t b = (uint32_t)backend;
-    uint8_t *answers = &placement->answers[(size_t)node * placement->answers_stride + b / 4];
-    const uint32_t answer = (uint32_t)*answers >> 2 * (b % 4);
-    if (answer & 1) return (answer & 2) != 0;
-    const bool supported =
-        ggml_backend_dev_supports_op(setup->streams[backend].device, graph->values[node].tensor);
-    *answers |= (uint8_t)((1u + 2u * supported) << 2 * (b % 4));
-    return supported;
+    uint8_t *answer = &placement->answers[(int64_t)node * setup->n_streams + backend];
+    if (*answer == SCHED_NOT_ASKED) {
+        ggml_backend_dev_t device = setup->streams[backend].device;
+        const bool supported = ggml_backend_dev_supports_op(device, graph->values[node].tensor);
+        *answer = supported ? SCHED_SUPPORTED : SCHED_UNSUPPORTED;
+    }
+    return *answer == SCHED_SUPPORTED;
 }
 
 static bool supports(const struct placer *placer, int32_t node, int32_t backend) {
@@ -76,21 +75,14 @@ static inline int32_t first_reader(const struct placer *placer, int32_t memory, 
 // Makes room for a graph and forgets what devices have said about the last one.
 static bool make_room(const struct placer *placer) {
     struct sched_placement *out = placer->out;
-    const int32_t n_nodes = placer->graph->n_nodes, n_values = placer->graph->n_values;
-    out->answers_stride = ((size_t)placer->setup->n_streams + 3) / 4;
-    const size_t answers = (size_t)n_nodes * out->answers_stride;
-    if (answers > out->answers_capacity) {
-        ggml_mem_free(out->answers);
-        out->answers = ggml_mem_alloc(answers);
-        out->answers_capacity = out->answers ? answers : 0;
-    }
-    if (answers > 0 && !out->answers) {
-        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to place %d nodes",
-                  placer->setup->function, (int)n_nodes);
+    const int64_t n_answers = (int64_t)placer->graph->n_nodes * placer->setup->n_streams;
+    if (!array_grow(&out->placed, &out->placed_capacity, placer->graph->n_values,
+                    sizeof(out->placed[0])) ||
+        !array_grow(&out->answers, &out->answers_capacity, n_answers, sizeof(out->answers[0]))) {
         return false;
     }
-    if (answers > 0) memset(out->answers, 0, answers);
-    return array_grow(&out->placed, &out->placed_capacity, n_values, sizeof(out->placed[0]));
+    if (n_answers > 0) memset(out->answers, SCHED_NOT_ASKED, (size_t)n_answers);
+    return true;
 }
 
 // --- 1: what is tied to a place

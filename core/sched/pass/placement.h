@@ -10,6 +10,9 @@ enum sched_reason {
 #include "sched/pass/reason_list.inl"
 };
 
+// Whether a stream computes a node.
+enum sched_answer { SCHED_NOT_ASKED, SCHED_UNSUPPORTED, SCHED_SUPPORTED };
+
 // Where a value is computed or lies.
 struct sched_placed {
     int32_t backend; // -1: not known yet, which only placement meets
@@ -20,9 +23,8 @@ struct sched_placed {
 struct sched_placement {
     struct sched_placed *placed; // by value
     double seconds;              // predicted by cost-aware placement
-    uint8_t *answers;            // per node two bits per stream: asked, supported
-    size_t answers_stride, answers_capacity;
-    int32_t placed_capacity;
+    uint8_t *answers;            // [node][stream], enum sched_answer
+    int32_t placed_capacity, answers_capacity;
 };
 
 // Places by rules, in O(nodes + edges) and the questions to devices; false after the error was set.
