@@ -32,6 +32,7 @@ struct cost_model {
     struct cost_link *links; // [from][to]
     double *seconds;         // [node][stream]; negative: not possible
     double *bytes;           // [value] as it is allocated
+    double *copied;          // [value] bytes of a copy of it
     double *held;            // [stream]: what lies there from the start
     int32_t *usual;          // [value] stream
     int32_t *last_read;      // [value]: last node that reads it, or -1
@@ -69,8 +70,7 @@ static inline bool cost_reaches(const struct cost_model *model, int32_t value, i
 static inline double cost_of_copy(const struct cost_model *model, int32_t value, int32_t from,
                                   int32_t to) {
     const struct cost_link *link = &model->links[from * model->n_streams + to];
-    return link->seconds +
-           link->seconds_per_byte * (double)ggml_nbytes(model->graph->values[value].tensor);
+    return link->seconds + link->seconds_per_byte * model->copied[value];
 }
 
 static inline double cost_of_node(const struct cost_model *model, int32_t node, int32_t b) {

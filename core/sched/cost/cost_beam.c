@@ -93,12 +93,34 @@ static int32_t stream_of(const struct beam *beam, int32_t state, int32_t value) 
     return (int32_t)*slot(beam, beam->slots, state, root);
 }
 
-// Whether a node on b needs a copy of the value that the state lacks.
-static bool needs_copy(const struct beam *beam, int32_t state, int32_t value, int32_t b,
-                       int32_t *out_from) {
-    *out_from = stream_of(beam, state, value);
-    if (cost_reaches(beam->model, value, *out_from, b)) return false;
-    return beam->slot_of[value] < 0 || !in_set(slot(beam, beam->slots, state, value) + 1, b);
+// A value that a node reads, as a state has it.
+struct source {
+    int32_t value;
+    int32_t from;           // stream where it lies
+    const uint64_t *copies; // set of streams that have one; NULL: it is not remembered
+};
+
+// Each source of the node once; returns how many there are.
+static int32_t list_sources(const struct beam *beam, int32_t state, int32_t node,
+                            struct source *out_sources) {
+    const struct sched_graph *graph = beam->model->graph;
+    int32_t n = 0;
+    for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; ++e) {
+        const int32_t value = graph->edges[e].value;
+        if (!cost_is_first_edge(graph, node, e)) continue;
+        out_sources[n++] = (struct source){
+            .value = value,
+            .from = stream_of(beam, state, value),
+            .copies = beam->slot_of[value] < 0 ? NULL : slot(beam, beam->slots, state, value) + 1,
+        };
+    }
+    return n;
+}
+
+// Whether a node on b needs a copy of the source that the state lacks.
+static bool needs_copy(const struct beam *beam, const struct source *source, int32_t b) {
+    return !cost_reaches(beam->model, source->value, source->from, b) &&
+           !(source->copies && in_set(source->copies, b));
 }
 
 // Pipeline copies exist several times and for ever.
@@ -172,21 +194,18 @@ static void enter_candidate(struct beam *beam, const struct candidate *candidate
 }
 
 // Adds the candidate that computes the node on stream b: what the node takes there, and the
-// copies that it needs. One that would exceed the stream's memory is dropped.
-static void try_stream(struct beam *beam, int32_t state, int32_t node, int32_t b, uint64_t forget) {
+// copies that it needs of its n sources. One that would exceed the stream's memory is dropped.
+static void try_stream(struct beam *beam, int32_t state, int32_t node, int32_t b, uint64_t forget,
+                       const struct source *sources, int32_t n) {
     const struct cost_model *model = beam->model;
-    const struct sched_graph *graph = model->graph;
     struct state next = {.key = beam->states[state].key ^ forget,
                          .seconds = beam->states[state].seconds + cost_of_node(model, node, b),
                          .stream = b};
     double copied = 0;
-    for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; ++e) {
-        const int32_t value = graph->edges[e].value;
-        int32_t from;
-        if (!cost_is_first_edge(graph, node, e) || !needs_copy(beam, state, value, b, &from)) {
-            continue;
-        }
-        next.seconds += cost_of_copy(model, value, from, b);
+    for (int32_t i = 0; i < n; ++i) {
+        const int32_t value = sources[i].value;
+        if (!needs_copy(beam, &sources[i], b)) continue;
+        next.seconds += cost_of_copy(model, value, sources[i].from, b);
         copied += copy_bytes(beam, value);
         if (model->last_read[value] != node) next.key ^= mix(value, b, true);
     }
@@ -196,29 +215,30 @@ static void try_stream(struct beam *beam, int32_t state, int32_t node, int32_t b
     enter_candidate(beam, &(struct candidate){next, state});
 }
 
-// O(states * streams * sources) for a node.
-static void try_free(struct beam *beam, int32_t state, int32_t node) {
-    const uint64_t forget = forgotten(beam, state, node);
-    for (int32_t b = 0; b < beam->model->n_streams; ++b) {
-        if (cost_of_node(beam->model, node, b) >= 0) try_stream(beam, state, node, b, forget);
+// The stream that a node runs on in a state, or -1: the search decides. A placement that is given
+// (`forced`) leaves one: so the same code predicts what a placement costs.
+static int32_t only_stream(const struct beam *beam, int32_t state, int32_t node) {
+    switch ((enum cost_kind)beam->model->kinds[node]) {
+    case COST_FREE: return beam->forced ? beam->forced[node] : -1;
+    case COST_FOLLOWS: return stream_of(beam, state, node);
+    default: return beam->model->usual[node];
     }
 }
 
-// Candidates for all states of the step before. A placement that is given (`forced`) leaves one
-// each: so the same code predicts what a placement costs.
+// Candidates for all states of the step before. O(states * streams * sources).
 static void expand(struct beam *beam, int32_t node) {
-    const enum cost_kind kind = (enum cost_kind)beam->model->kinds[node];
+    struct source sources[GGML_MAX_SRC];
     memset(beam->table, 0xFF, ((size_t)beam->table_mask + 1) * sizeof(beam->table[0]));
     beam->n_candidates = 0;
     for (int32_t s = 0; s < beam->n_states; ++s) {
-        if (kind == COST_FREE && !beam->forced) {
-            try_free(beam, s, node);
-            continue;
+        const int32_t n = list_sources(beam, s, node, sources);
+        const int32_t only = only_stream(beam, s, node);
+        const uint64_t forget = forgotten(beam, s, node);
+        const int32_t end = only >= 0 ? only + 1 : beam->model->n_streams;
+        for (int32_t b = MAX(only, 0); b < end; ++b) {
+            if (only >= 0 || cost_of_node(beam->model, node, b) >= 0)
+                try_stream(beam, s, node, b, forget, sources, n);
         }
-        int32_t b = beam->model->usual[node];
-        if (kind == COST_FREE) b = beam->forced[node];
-        if (kind == COST_FOLLOWS) b = stream_of(beam, s, node);
-        try_stream(beam, s, node, b, forgotten(beam, s, node));
     }
 }
 
@@ -259,15 +279,14 @@ static void add_held(struct beam *beam, int32_t state, int32_t b, double bytes) 
 // Notes in the next state the copies that the candidate makes for the node.
 static void make_copies(struct beam *beam, int32_t state, const struct candidate *from,
                         int32_t node) {
-    const struct sched_graph *graph = beam->model->graph;
-    for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; ++e) {
-        const int32_t value = graph->edges[e].value;
-        int32_t ignored;
-        if (!cost_is_first_edge(graph, node, e)) continue;
-        if (!needs_copy(beam, from->parent, value, from->next.stream, &ignored)) continue;
-        const bool passing = beam->slot_of[value] < 0 && beam->model->setup->pipeline_depth == 1;
+    struct source sources[GGML_MAX_SRC];
+    const int32_t n = list_sources(beam, from->parent, node, sources);
+    for (int32_t i = 0; i < n; ++i) {
+        const int32_t value = sources[i].value;
+        if (!needs_copy(beam, &sources[i], from->next.stream)) continue;
+        const bool passing = !sources[i].copies && beam->model->setup->pipeline_depth == 1;
         if (!passing) add_held(beam, state, from->next.stream, copy_bytes(beam, value));
-        if (beam->slot_of[value] < 0) continue;
+        if (!sources[i].copies) continue;
         slot(beam, beam->next_slots, state, value)[1 + from->next.stream / 64] |=
             (uint64_t)1 << (from->next.stream % 64);
     }

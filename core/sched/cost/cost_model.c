@@ -54,9 +54,9 @@ struct cost_link cost_link_between(const struct sched_setup *setup, int32_t from
 // --- memory
 
 void cost_model_free(struct cost_model *model) {
-    void *const arrays[] = {model->links, model->seconds,      model->bytes,      model->held,
-                            model->usual, model->last_read,    model->last_touch, model->n_readers,
-                            model->kinds, model->has_followers};
+    void *const arrays[] = {model->links, model->seconds,       model->bytes,      model->held,
+                            model->usual, model->last_read,     model->last_touch, model->n_readers,
+                            model->kinds, model->has_followers, model->copied};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);
     }
@@ -70,6 +70,7 @@ static bool make_arrays(struct cost_model *model) {
     model->links = ggml_mem_calloc(n * n, sizeof(model->links[0]));
     model->seconds = ggml_mem_calloc(values * n, sizeof(model->seconds[0]));
     model->bytes = ggml_mem_calloc(values, sizeof(model->bytes[0]));
+    model->copied = ggml_mem_calloc(values, sizeof(model->copied[0]));
     model->held = ggml_mem_calloc(n, sizeof(model->held[0]));
     model->usual = ggml_mem_calloc(values, sizeof(model->usual[0]));
     model->last_read = ggml_mem_alloc(values * sizeof(model->last_read[0]));
@@ -77,9 +78,9 @@ static bool make_arrays(struct cost_model *model) {
     model->n_readers = ggml_mem_calloc(values, sizeof(model->n_readers[0]));
     model->kinds = ggml_mem_calloc(values, sizeof(model->kinds[0]));
     model->has_followers = ggml_mem_calloc(values, sizeof(model->has_followers[0]));
-    return model->links && model->seconds && model->bytes && model->held && model->usual &&
-           model->last_read && model->last_touch && model->n_readers && model->kinds &&
-           model->has_followers;
+    return model->links && model->seconds && model->bytes && model->copied && model->held &&
+           model->usual && model->last_read && model->last_touch && model->n_readers &&
+           model->kinds && model->has_followers;
 }
 
 // --- values
@@ -103,6 +104,7 @@ static void set_up_item(struct cost_model *model, int32_t i, size_t alignment) {
     const size_t padded = size > SIZE_MAX - alignment ? size : GGML_PAD(size, alignment);
     model->last_read[i] = model->last_touch[i] = -1;
     model->bytes[i] = (double)padded;
+    model->copied[i] = (double)size;
     model->usual[i] = i < graph->n_nodes ? model->placement->placed[i].backend
                                          : model->placement->placed[value->root].backend;
     if (i >= graph->n_nodes && value->root == i && !(value->traits & SCHED_HAS_MEMORY)) {
