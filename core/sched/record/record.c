@@ -152,10 +152,10 @@ static void take_slice(struct ggml_sched_profile *profile, const struct ggml_pro
     add_slice(profile, slice, said->begin_ns, said->end_ns);
 }
 
-// How to read the slices of a stream; NULL if it has none, is listed before, or was freed.
+// How to read the slices of a stream; NULL if it has none or was freed. A stream that is listed
+// twice has no more slices, and records no longer, when it is asked again.
 static const struct ggml_extension_profile *telling(const struct sched_runs *runs, int b) {
-    const struct profile_stream *stream = &runs->profile->streams[b];
-    return stream->is_repeated || runs->queues[b].watch.ended ? NULL : stream->extension;
+    return runs->queues[b].watch.ended ? NULL : runs->profile->streams[b].extension;
 }
 
 // No more than it keeps: a stream that always has another slice does not hold up the scheduler.

@@ -12,7 +12,6 @@
 struct profile_stream {
     const char *device;                             // its name
     const struct ggml_extension_profile *extension; // NULL: it does not tell
-    bool is_repeated; // the same stream stands before it among the scheduler's
 };
 
 // A slice for one tensor, as that is when it is used: it may be gone when the profile is read.

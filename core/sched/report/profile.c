@@ -21,7 +21,6 @@ static enum ggml_host_status begin_stream(struct ggml_backend_sched *sched, int 
     const int first = sched_find_stream(sched, backend);
     if (first < b) {
         stream->extension = sched->runs.profile->streams[first].extension;
-        stream->is_repeated = true;
         return GGML_HOST_OK;
     }
     const struct ggml_extension_profile *extension = plugin_profile(sched->setup.streams[b].device);
