@@ -3,7 +3,6 @@
 // and keeps the cheapest. The figures are the caller's (ggml_backend_dev_figures).
 #include "sched/cost/cost.h"
 
-#include "base/mem.h"
 #include "base/status.h"
 
 // The best placement so far, and the one that is tried.
@@ -82,17 +81,15 @@ bool sched_place_by_cost(const struct sched_setup *setup, const struct sched_gra
     struct cost_model model;
     struct choice choice = {.model = &model};
     bool done = cost_model_init(&model, setup, graph, placement);
-    choice.tried = ggml_mem_calloc(values, sizeof(choice.tried[0]));
-    choice.best = ggml_mem_calloc(values, sizeof(choice.best[0]));
-    done = done && choice.tried && choice.best && search(&choice);
+    choice.tried = cost_take(&model.memory, values, sizeof(choice.tried[0]));
+    choice.best = cost_take(&model.memory, values, sizeof(choice.best[0]));
+    done = done && !model.memory.failed && search(&choice);
     if (done) {
         apply(&choice);
     } else {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to predict the cost of %d nodes",
                   setup->function, (int)graph->n_nodes);
     }
-    ggml_mem_free(choice.tried);
-    ggml_mem_free(choice.best);
-    cost_model_free(&model);
+    arena_free(&model.memory.arena);
     return done;
 }

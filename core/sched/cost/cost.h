@@ -6,6 +6,7 @@
 #ifndef GGML_SCHED_COST_H
 #define GGML_SCHED_COST_H
 
+#include "base/data/arena.h"
 #include "sched/pass/partition.h"
 #include "sched/pass/subgraphs.h"
 
@@ -22,7 +23,17 @@ struct cost_link {
     bool direct; // not through the host
 };
 
+// Arrays that are freed together.
+struct cost_memory {
+    struct arena arena;
+    bool failed; // there was none for one of them
+};
+
+// A zeroed array; NULL when memory runs out.
+void *cost_take(struct cost_memory *memory, size_t n, size_t element);
+
 struct cost_model {
+    struct cost_memory memory; // of the arrays
     const struct sched_setup *setup;
     const struct sched_graph *graph;
     struct sched_placement *placement;         // by rules; which answers of devices it has may grow
@@ -54,10 +65,9 @@ bool cost_elapsed(const struct sched_setup *setup, const struct sched_graph *gra
                   const struct sched_placement *placement, const struct sched_partition *partition,
                   const struct sched_subgraphs *subgraphs, int slot, double *out_seconds);
 
-// false when memory runs out; cost_model_free() in any case.
+// false when memory runs out; the caller frees model->memory in any case.
 bool cost_model_init(struct cost_model *model, const struct sched_setup *setup,
                      const struct sched_graph *graph, struct sched_placement *placement);
-void cost_model_free(struct cost_model *model);
 
 // Whether stream b reaches the value where it lies if its root is on stream `from`.
 static inline bool cost_reaches(const struct cost_model *model, int32_t value, int32_t from,

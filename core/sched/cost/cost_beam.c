@@ -3,7 +3,6 @@
 // the stream of every result that is still to be read, and the streams that hold a copy which is
 // still to be read. Of all partial placements with the same state only the cheapest is kept
 // (exact); if there are more states than the beam is wide, the cheapest of them (a heuristic).
-#include "base/mem.h"
 #include "sched/cost/cost.h"
 
 enum {
@@ -34,6 +33,7 @@ struct choice {
 };
 
 struct beam {
+    struct cost_memory memory; // of the arrays
     const struct cost_model *model;
     const int32_t *forced; // [root]: placement to follow, or NULL
     bool limited;
@@ -421,7 +421,8 @@ static void take_slots(const struct beam *beam, int32_t node, int32_t *free_slot
 static bool assign_slots(struct beam *beam) {
     const struct sched_graph *graph = beam->model->graph;
     int32_t n_free = 0;
-    int32_t *free_slots = ggml_mem_alloc(((size_t)graph->n_values + 1) * sizeof(free_slots[0]));
+    int32_t *free_slots =
+        cost_take(&beam->memory, (size_t)graph->n_values + 1, sizeof(free_slots[0]));
     for (int32_t i = 0; i < graph->n_values; ++i) {
         beam->slot_of[i] = -1;
     }
@@ -434,7 +435,6 @@ static bool assign_slots(struct beam *beam) {
         }
         take_slots(beam, i, free_slots, &n_free);
     }
-    ggml_mem_free(free_slots);
     beam->words = (beam->model->n_streams + 63) / 64;
     beam->stride = (size_t)beam->n_slots * (1 + (size_t)beam->words) + 1;
     return free_slots != NULL;
@@ -452,60 +452,41 @@ static int32_t width_of(const struct beam *beam) {
     return (int32_t)MAX(MIN(wanted, by_words), 1);
 }
 
-// Takes a beam that is half made.
-static void beam_free(struct beam *beam) {
-    void *const arrays[] = {
-        beam->slot_of,        beam->first_unread, beam->first_untouched, beam->next_unread,
-        beam->next_untouched, beam->states,       beam->slots,           beam->held,
-        beam->candidates,     beam->table,        beam->choices,         beam->next_states,
-        beam->next_slots,     beam->next_held,
-    };
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
-        ggml_mem_free(arrays[i]);
-    }
-}
-
-static bool make_lists(struct beam *beam) {
-    const size_t values = (size_t)beam->model->graph->n_values + 1;
-    int32_t **const lists[] = {&beam->slot_of, &beam->first_unread, &beam->first_untouched,
-                               &beam->next_unread, &beam->next_untouched};
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
-        *lists[i] = ggml_mem_alloc(values * sizeof(int32_t));
-        if (!*lists[i]) return false;
-    }
-    return true;
-}
-
-static bool make_states(struct beam *beam, struct state **out_states, uint64_t **out_slots,
+static void make_states(struct beam *beam, struct state **out_states, uint64_t **out_slots,
                         double **out_held) {
-    const size_t width = (size_t)beam->width;
-    *out_states = ggml_mem_calloc(width, sizeof(beam->states[0]));
-    *out_slots = ggml_mem_calloc(width, beam->stride * sizeof(beam->slots[0]));
-    *out_held = ggml_mem_calloc(width, (size_t)beam->model->n_streams * sizeof(beam->held[0]));
-    return *out_states && *out_slots && *out_held;
+    const size_t width = (size_t)beam->width, n = (size_t)beam->model->n_streams;
+    *out_states = cost_take(&beam->memory, width, sizeof(beam->states[0]));
+    *out_slots = cost_take(&beam->memory, width, beam->stride * sizeof(beam->slots[0]));
+    *out_held = cost_take(&beam->memory, width, n * sizeof(beam->held[0]));
 }
 
-static bool make_candidates(struct beam *beam) {
-    const size_t width = (size_t)beam->width;
+static void make_candidates(struct beam *beam) {
+    const size_t width = (size_t)beam->width, steps = (size_t)beam->n_steps + 1;
     const size_t most = width * (size_t)beam->model->n_streams;
     size_t table = 4;
     while (table < 2 * most)
         table *= 2;
     beam->table_mask = (uint32_t)table - 1;
-    beam->candidates = ggml_mem_alloc(most * sizeof(beam->candidates[0]));
-    beam->table = ggml_mem_alloc(table * sizeof(beam->table[0]));
-    beam->choices = ggml_mem_calloc((size_t)beam->n_steps + 1, width * sizeof(beam->choices[0]));
-    return beam->candidates && beam->table && beam->choices;
+    beam->candidates = cost_take(&beam->memory, most, sizeof(beam->candidates[0]));
+    beam->table = cost_take(&beam->memory, table, sizeof(beam->table[0]));
+    beam->choices = cost_take(&beam->memory, steps, width * sizeof(beam->choices[0]));
 }
 
 static bool beam_init(struct beam *beam) {
-    if (!make_lists(beam)) return false;
+    const size_t values = (size_t)beam->model->graph->n_values + 1;
+    int32_t **const lists[] = {&beam->slot_of, &beam->first_unread, &beam->first_untouched,
+                               &beam->next_unread, &beam->next_untouched};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
+        *lists[i] = cost_take(&beam->memory, values, sizeof(int32_t));
+    }
+    if (beam->memory.failed) return false;
     list_ends(beam);
     if (!assign_slots(beam)) return false;
     beam->width = width_of(beam);
-    if (!make_states(beam, &beam->states, &beam->slots, &beam->held)) return false;
-    if (!make_states(beam, &beam->next_states, &beam->next_slots, &beam->next_held)) return false;
-    if (!make_candidates(beam)) return false;
+    make_states(beam, &beam->states, &beam->slots, &beam->held);
+    make_states(beam, &beam->next_states, &beam->next_slots, &beam->next_held);
+    make_candidates(beam);
+    if (beam->memory.failed) return false;
     memcpy(beam->held, beam->model->held, (size_t)beam->model->n_streams * sizeof(beam->held[0]));
     beam->n_states = 1;
     beam->states[0].stream = -1;
@@ -558,7 +539,7 @@ bool cost_beam(const struct cost_model *model, int32_t *place, struct cost_resul
         *out_result = (struct cost_result){best_seconds(&beam), true};
         trace_back(&beam, place);
     }
-    beam_free(&beam);
+    arena_free(&beam.memory.arena);
     return done;
 }
 
@@ -569,7 +550,7 @@ static bool walk(const struct cost_model *model, const int32_t *place, bool limi
     const bool done = beam_init(&beam);
     if (done) run(&beam);
     if (done && beam.n_states > 0) *out_result = (struct cost_result){best_seconds(&beam), true};
-    beam_free(&beam);
+    arena_free(&beam.memory.arena);
     return done;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Local search (hill climbing): moves runs of consecutive nodes to another stream as long as the
 // predicted cost falls.
-#include "base/mem.h"
 #include "sched/cost/cost.h"
 
 enum {
@@ -174,19 +173,16 @@ static void set_up(struct search *s) {
 
 bool cost_improve(const struct cost_model *model, int32_t *place) {
     const size_t values = (size_t)model->graph->n_values + 1;
+    struct cost_memory memory = {0};
     struct search s = {.model = model, .place = place, .words = (model->n_streams + 63) / 64};
-    s.uses = ggml_mem_calloc(values * (size_t)model->n_streams, sizeof(s.uses[0]));
-    s.used = ggml_mem_calloc(values * (size_t)s.words, sizeof(s.used[0]));
-    s.first_view = ggml_mem_alloc(values * sizeof(s.first_view[0]));
-    s.next_view = ggml_mem_alloc(values * sizeof(s.next_view[0]));
-    const bool done = s.uses && s.used && s.first_view && s.next_view;
-    if (done) {
+    s.uses = cost_take(&memory, values, (size_t)model->n_streams * sizeof(s.uses[0]));
+    s.used = cost_take(&memory, values, (size_t)s.words * sizeof(s.used[0]));
+    s.first_view = cost_take(&memory, values, sizeof(s.first_view[0]));
+    s.next_view = cost_take(&memory, values, sizeof(s.next_view[0]));
+    if (!memory.failed) {
         set_up(&s);
         improve(&s);
     }
-    ggml_mem_free(s.uses);
-    ggml_mem_free(s.used);
-    ggml_mem_free(s.first_view);
-    ggml_mem_free(s.next_view);
-    return done;
+    arena_free(&memory.arena);
+    return !memory.failed;
 }

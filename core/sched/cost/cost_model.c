@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The performance model: predicted seconds of each node and copy, and bytes, on each stream.
-#include "base/mem.h"
 #include "op/op_table.h"
 #include "sched/cost/cost.h"
 
@@ -53,34 +52,29 @@ struct cost_link cost_link_between(const struct sched_setup *setup, int32_t from
 
 // --- memory
 
-void cost_model_free(struct cost_model *model) {
-    void *const arrays[] = {model->links, model->seconds,       model->bytes,      model->held,
-                            model->usual, model->last_read,     model->last_touch, model->n_readers,
-                            model->kinds, model->has_followers, model->copied};
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
-        ggml_mem_free(arrays[i]);
-    }
+void *cost_take(struct cost_memory *memory, size_t n, size_t element) {
+    void *array = n <= SIZE_MAX / element ? arena_alloc(&memory->arena, n * element) : NULL;
+    memory->failed |= !array;
+    return array;
 }
 
-// False: no memory; cost_model_free() frees those that were made.
+// False: no memory.
 static bool make_arrays(struct cost_model *model) {
+    struct cost_memory *memory = &model->memory;
     const size_t n = (size_t)model->n_streams;
     const size_t values = (size_t)model->graph->n_values + 1;
-    if (values > SIZE_MAX / sizeof(double) / n) return false;
-    model->links = ggml_mem_calloc(n * n, sizeof(model->links[0]));
-    model->seconds = ggml_mem_calloc(values * n, sizeof(model->seconds[0]));
-    model->bytes = ggml_mem_calloc(values, sizeof(model->bytes[0]));
-    model->copied = ggml_mem_calloc(values, sizeof(model->copied[0]));
-    model->held = ggml_mem_calloc(n, sizeof(model->held[0]));
-    model->usual = ggml_mem_calloc(values, sizeof(model->usual[0]));
-    model->last_read = ggml_mem_alloc(values * sizeof(model->last_read[0]));
-    model->last_touch = ggml_mem_alloc(values * sizeof(model->last_touch[0]));
-    model->n_readers = ggml_mem_calloc(values, sizeof(model->n_readers[0]));
-    model->kinds = ggml_mem_calloc(values, sizeof(model->kinds[0]));
-    model->has_followers = ggml_mem_calloc(values, sizeof(model->has_followers[0]));
-    return model->links && model->seconds && model->bytes && model->copied && model->held &&
-           model->usual && model->last_read && model->last_touch && model->n_readers &&
-           model->kinds && model->has_followers;
+    model->links = cost_take(memory, n * n, sizeof(model->links[0]));
+    model->seconds = cost_take(memory, values, n * sizeof(model->seconds[0]));
+    model->bytes = cost_take(memory, values, sizeof(model->bytes[0]));
+    model->copied = cost_take(memory, values, sizeof(model->copied[0]));
+    model->held = cost_take(memory, n, sizeof(model->held[0]));
+    model->usual = cost_take(memory, values, sizeof(model->usual[0]));
+    model->last_read = cost_take(memory, values, sizeof(model->last_read[0]));
+    model->last_touch = cost_take(memory, values, sizeof(model->last_touch[0]));
+    model->n_readers = cost_take(memory, values, sizeof(model->n_readers[0]));
+    model->kinds = cost_take(memory, values, sizeof(model->kinds[0]));
+    model->has_followers = cost_take(memory, values, sizeof(model->has_followers[0]));
+    return !memory->failed;
 }
 
 // --- values
