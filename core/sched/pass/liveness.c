@@ -280,27 +280,17 @@ static void find_ranges(const struct finder *finder, const struct live_range *kn
 
 // --- the plan that is known
 
-// Whether what needs memory begins as planned and is no larger: a smaller entry leaves a gap but
-// overlaps nothing, and one that has memory by now needs none. O(entries).
-static bool may_hold(const struct sched_liveness *live, const struct sched_buffer_plan *known) {
-    bool same = known->valid && known->n_entries == live->n_entries;
-    for (int32_t i = 0; same && i < live->n_entries; ++i) {
-        const struct live_range *now = &live->ranges[i], *then = &known->ranges[i];
-        same = now->pool < 0 ||
-               (now->pool == then->pool && now->first == then->first && now->size <= then->size);
-    }
-    return same;
-}
-
-// Whether all takeovers of the plan were possible, and memory is released as planned. O(entries).
+// Whether what needs memory begins and is released as planned and is no larger, and all takeovers
+// of the plan were possible. A smaller entry leaves a gap but overlaps nothing, and one that has
+// memory by now needs none. O(entries).
 static bool holds(const struct sched_liveness *live, const struct sched_buffer_plan *known) {
     bool same = true;
     for (int32_t i = 0; same && i < live->n_entries; ++i) {
         const struct live_range *now = &live->ranges[i], *then = &known->ranges[i];
-        same =
-            now->pool < 0 ||
-            ((now->from == then->from || (then->from >= 0 && live->ranges[then->from].pool < 0)) &&
-             now->last == then->last);
+        const bool taken =
+            now->from == then->from || (then->from >= 0 && live->ranges[then->from].pool < 0);
+        same = now->pool < 0 || (now->pool == then->pool && now->first == then->first &&
+                                 now->size <= then->size && now->last == then->last && taken);
     }
     return same;
 }
@@ -319,7 +309,7 @@ bool sched_find_liveness(const struct sched_setup *setup, const struct sched_gra
     if (!make_room(out) || !redirect_edges(&finder)) return false;
     if (any_early) note_early(&finder, moved);
     if (!reserve_all(&finder, any_early)) return false;
-    const bool tried = known && may_hold(out, known);
+    const bool tried = known && known->valid && known->n_entries == out->n_entries;
     find_ranges(&finder, tried ? known->ranges : NULL);
     out->held = tried && holds(out, known);
     if (tried && !out->held) find_ranges(&finder, NULL);

@@ -80,18 +80,6 @@ static struct sched_split *current_split(const struct sched_partition *out) {
     return &out->splits[out->n_splits - 1];
 }
 
-// Whether any source lies on another stream than the node: few nodes have one.
-static inline bool reads_elsewhere(const struct cutter *cutter, int32_t node, int32_t backend) {
-    const struct sched_placed *placed = cutter->placed;
-    const struct sched_edge *edge = &cutter->graph->edges[cutter->graph->first_edge[node]];
-    const struct sched_edge *end = &cutter->graph->edges[cutter->graph->first_edge[node + 1]];
-    bool elsewhere = false;
-    for (; edge < end; ++edge) {
-        elsewhere |= placed[edge->value].backend != backend;
-    }
-    return elsewhere;
-}
-
 // A weight that has to be copied opens a split, so that the memory of the one before can be used
 // again.
 static bool brings_weight(const struct cutter *cutter, int32_t node, int32_t backend) {
@@ -197,11 +185,10 @@ static bool cut_node(const struct cutter *cutter, int32_t node) {
     struct sched_partition *out = cutter->out;
     const int32_t backend = cutter->placed[node].backend;
     const struct sched_split *split = out->n_splits > 0 ? current_split(out) : NULL;
-    const bool elsewhere = reads_elsewhere(cutter, node, backend);
     const bool opens = !split || split->backend != backend ||
-                       (elsewhere && split->n_inputs > 0 && brings_weight(cutter, node, backend));
+                       (split->n_inputs > 0 && brings_weight(cutter, node, backend));
     if (opens && !begin_split(out, backend, split ? node : 0)) return false;
-    return !(elsewhere || cutter->setup->pipeline_depth > 1) || connect(cutter, node, backend);
+    return connect(cutter, node, backend);
 }
 
 // One pass over the nodes; views lie in whatever split surrounds them.

@@ -215,19 +215,12 @@ static void expand(const struct placer *placer, int32_t step, bool spread_last, 
 
 // --- 3: the rest, and better places
 
-// Whether it is known where the value will be.
-static bool is_located(const struct placer *placer, int32_t value) {
-    return placer->out->placed[value].backend >= 0 ||
-           placer->out->placed[placer->graph->values[value].root].backend >= 0;
-}
-
 // Sources of a node that a stream reads without a copy.
 static int32_t count_readable(const struct placer *placer, int32_t node, int32_t backend) {
     int32_t count = 0;
     for (int32_t e = placer->graph->first_edge[node]; e < placer->graph->first_edge[node + 1];
          ++e) {
-        const int32_t value = placer->graph->edges[e].value;
-        count += is_located(placer, value) && is_readable(placer, value, backend);
+        count += is_readable(placer, placer->graph->edges[e].value, backend);
     }
     return count;
 }
