@@ -4,20 +4,19 @@
 // alone. Blocks that live across a cut lie below those of the windows, or come last, where these
 // leave room, if they live at no peak: so does a sampler's next picture. Each step is one scan over
 // the events, so that a try is O(events) and the planning around the peaks; what comes last is
-// compared with all blocks, up to a limit.
+// compared with the blocks that live about then (placed_blocks.h).
 #include <string.h>
 
 #include "alloc/memory_timeline.h"
+#include "alloc/placed_blocks.h"
 #include "base/mem.h"
+#include "ggml-impl.h"
 
 // Windows of blocks that live across a cut.
 enum {
     ACROSS = -1,
     LATE = -2, // the same, but at no peak
 };
-
-// Of late blocks with others, about a nanosecond each.
-enum { MOST_COMPARISONS = 1 << 26 };
 
 struct windows {
     struct memory_block *blocks;
@@ -91,45 +90,28 @@ static size_t plan_window(const struct windows *windows, int32_t window, int32_t
     return base + needed;
 }
 
-// Moves the block behind the other one if both live at once and share bytes; returns whether it
-// did.
-static bool move_behind(struct memory_block *block, const struct memory_block *other) {
-    if (block->first > other->last || other->first > block->last ||
-        block->offset >= other->offset + other->size ||
-        other->offset >= block->offset + block->size) {
-        return false;
-    }
-    block->offset = other->offset + other->size;
-    return true;
-}
-
-// Moves a late block up from `base` past everything that it collides with. Returns its end.
-static size_t place_late(const struct windows *windows, int32_t n, struct memory_block *block,
-                         size_t base, int64_t *io_budget) {
-    bool moved = true;
-    block->offset = base;
-    while (moved && *io_budget > 0) {
-        moved = false;
-        *io_budget -= n;
-        for (int32_t i = 0; i < n; ++i) {
-            if (windows->window_of[i] >= 0) moved |= move_behind(block, &windows->blocks[i]);
-        }
-    }
-    return block->offset + block->size;
-}
-
-// Places the late blocks when all others are; each is like those of a window from then on. Returns
-// the end of the highest; SIZE_MAX: it takes too long.
+// Places the late blocks above `base` when all others are. Returns the end of the highest;
+// SIZE_MAX: it takes too long, or memory ran out.
 static size_t place_all_late(const struct windows *windows, int32_t n, size_t base) {
-    int64_t budget = MOST_COMPARISONS;
+    const struct memory_chunks no_limits = {0};
+    struct placed_blocks placed;
     size_t needed = 0;
-    for (int32_t i = 0; i < n && budget > 0; ++i) {
-        if (windows->window_of[i] != LATE) continue;
-        const size_t end = place_late(windows, n, &windows->blocks[i], base, &budget);
-        windows->window_of[i] = 0;
-        if (end > needed) needed = end;
+    if (!placed_blocks_begin(windows->blocks, n, &placed)) return SIZE_MAX;
+    for (int32_t i = 0; i < n; ++i) {
+        windows->blocks[i].chunk = 0;
+        if (windows->window_of[i] >= 0) placed_blocks_add(&placed, &windows->blocks[i]);
     }
-    return budget > 0 ? needed : SIZE_MAX;
+    for (int32_t i = 0; i < n && placed.n_compared <= PLACED_BLOCKS_MOST_COMPARED; ++i) {
+        struct memory_block *block = &windows->blocks[i];
+        if (windows->window_of[i] != LATE) continue;
+        block->offset = base;
+        placed_blocks_fit(&placed, &no_limits, block);
+        placed_blocks_add(&placed, block);
+        needed = MAX(needed, block->offset + block->size);
+    }
+    if (placed.n_compared > PLACED_BLOCKS_MOST_COMPARED) needed = SIZE_MAX;
+    placed_blocks_free(&placed);
+    return needed;
 }
 
 // Cuts where at most `little` lives. SIZE_MAX: there is nothing to cut, or it needs too much.
