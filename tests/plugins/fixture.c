@@ -117,20 +117,13 @@ static int32_t stream_compute(ggml_backend_t backend, const struct ggml_graph *g
     return graph->n_nodes == 0 ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
-static void fail(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    ggml_sdk_fail_v(GGML_HOST_DEVICE_LOST, format, args);
-    va_end(args);
-}
-
 // What GGML_WAITS_MODE says: what was queued has failed, or memory is tight and half of it does.
 static int32_t stream_wait(ggml_backend_t backend) {
     (void)backend;
     const struct ggml_host_table *host = ggml_sdk_host();
     const char *mode = host->get_config(host, "GGML_WAITS_MODE");
     if (mode && strcmp(mode, "fail") == 0) {
-        fail("queued work failed");
+        ggml_sdk_fail(GGML_HOST_DEVICE_LOST, "queued work failed");
         return GGML_HOST_DEVICE_LOST;
     }
     if (mode && strcmp(mode, "fail-silently") == 0) return GGML_HOST_DEVICE_LOST;

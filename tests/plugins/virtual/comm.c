@@ -29,12 +29,12 @@ static struct stream *stream_at(const struct ggml_comm_group *group, uint32_t ra
 }
 
 static int32_t no_memory(void) {
-    virtual_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for work of a group");
+    ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for work of a group");
     return GGML_HOST_OUT_OF_MEMORY;
 }
 
 static int32_t refuse(const char *what, uint32_t rank) {
-    virtual_fail(GGML_HOST_INVALID_ARGUMENT, "%s %u", what, rank);
+    ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "%s %u", what, rank);
     return GGML_HOST_INVALID_ARGUMENT;
 }
 
@@ -42,7 +42,7 @@ static int32_t refuse(const char *what, uint32_t rank) {
 static int32_t check(const struct ggml_comm_group *group, uint32_t first, uint32_t n,
                      const struct ggml_tensor *const *tensors) {
     if (atomic_load(&group->has_failed)) {
-        virtual_fail(GGML_HOST_FAILED, "a rank of the group has failed");
+        ggml_sdk_fail(GGML_HOST_FAILED, "a rank of the group has failed");
         return GGML_HOST_FAILED;
     }
     const int32_t status = ggml_sdk_comm_check_tensors(group->streams + first, n, tensors);

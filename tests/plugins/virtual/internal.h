@@ -67,8 +67,6 @@ const struct ggml_backend_feature *device_info(ggml_backend_dev_t device);
 int32_t device_link(ggml_backend_dev_t from, ggml_backend_dev_t to,
                     struct ggml_device_link *out_link);
 bool device_computes(struct virtual_device *device, const struct ggml_tensor *node);
-void virtual_fail(enum ggml_host_status status, const char *format, ...)
-    GGML_ATTRIBUTE_FORMAT(2, 3);
 // Sets *out_config from "key=value,..."; returns the number of devices, 0 for a text it can't
 // read.
 size_t config_parse(const char *text, struct virtual_config *out_config);

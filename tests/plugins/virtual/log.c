@@ -89,7 +89,7 @@ void log_violation(int device, const char *format, ...) {
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     log_once(VIRTUAL_CALL_VIOLATION, device, 0, 0, text);
-    virtual_fail(GGML_HOST_INVALID_ARGUMENT, "VIRTUAL%d: %s", device, text);
+    ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "VIRTUAL%d: %s", device, text);
 }
 
 void log_clear(void) {

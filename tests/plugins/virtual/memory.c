@@ -138,8 +138,8 @@ static int32_t buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *t
                                   NULL};
     if (buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS &&
         device_config(access.memory->device).fixed_weights) {
-        virtual_fail(GGML_HOST_INVALID_ARGUMENT, "%s: weights are fixed",
-                     access.memory->device->name);
+        ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "%s: weights are fixed",
+                      access.memory->device->name);
         return GGML_HOST_INVALID_ARGUMENT;
     }
     char *dst = access_begin(&access, &hazard, &range, &ticket);
@@ -298,8 +298,8 @@ static bool take(struct virtual_device *device, size_t size) {
     if (fits) device->used += size;
     pthread_mutex_unlock(&device->mutex);
     if (!fits) {
-        virtual_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no room for a buffer of %zu bytes", device->name,
-                     size);
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no room for a buffer of %zu bytes",
+                      device->name, size);
     }
     return fits;
 }
@@ -321,8 +321,8 @@ static ggml_backend_buffer_t make_buffer(struct virtual_device *device,
     buffer = ggml_sdk_buffer_new(buft, &buffer_table, memory, size);
     if (buffer) return buffer;
 fail:
-    virtual_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory of the host for %zu bytes", device->name,
-                 size);
+    ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory of the host for %zu bytes", device->name,
+                  size);
     if (memory->is_reserved) space_release(memory->base, size);
     if (!storage) storage_free(memory->storage);
     ggml_aligned_free(memory, sizeof(*memory));
@@ -352,7 +352,7 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
 
 ggml_backend_buffer_t memory_import(struct virtual_device *device, void *ptr, size_t size) {
     if (!device_config(device).host_import) {
-        virtual_fail(GGML_HOST_UNSUPPORTED, "%s: does not import host memory", device->name);
+        ggml_sdk_fail(GGML_HOST_UNSUPPORTED, "%s: does not import host memory", device->name);
         return NULL;
     }
     if (device_gate(device, GATE_ALLOC) != GGML_STATUS_SUCCESS) return NULL;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Devices to test with: entry, devices, options.
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,13 +11,6 @@
 static struct virtual_device *devices;
 static size_t n_devices;
 static struct ggml_backend_reg virtual_reg;
-
-void virtual_fail(enum ggml_host_status status, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    ggml_sdk_fail_v(status, format, args);
-    va_end(args);
-}
 
 static const char *device_name(ggml_backend_dev_t device);
 
@@ -55,9 +47,9 @@ enum ggml_status device_gate(struct virtual_device *device, enum gate gate) {
     const bool fails = device->n_calls[gate]++ == limits[gate];
     pthread_mutex_unlock(&device->mutex);
     if (lost) {
-        virtual_fail(GGML_HOST_DEVICE_LOST, "%s: the device is lost", device->name);
+        ggml_sdk_fail(GGML_HOST_DEVICE_LOST, "%s: the device is lost", device->name);
     } else if (fails) {
-        virtual_fail(GGML_HOST_FAILED, "%s: this %s was told to fail", device->name, names[gate]);
+        ggml_sdk_fail(GGML_HOST_FAILED, "%s: this %s was told to fail", device->name, names[gate]);
     }
     return lost || fails ? GGML_STATUS_FAILED : GGML_STATUS_SUCCESS;
 }
@@ -105,7 +97,7 @@ static int32_t device_init(ggml_backend_dev_t device, const char *params,
     const bool lost = mine->is_lost;
     pthread_mutex_unlock(&mine->mutex);
     if (lost) {
-        virtual_fail(GGML_HOST_DEVICE_LOST, "%s: the device is lost", mine->name);
+        ggml_sdk_fail(GGML_HOST_DEVICE_LOST, "%s: the device is lost", mine->name);
         return GGML_HOST_DEVICE_LOST;
     }
     *out_stream = stream_new(mine);
@@ -289,7 +281,7 @@ static ggml_backend_reg_t virtual_start(void) {
     if (n_devices > 0) return &virtual_reg; // a second host
     const size_t count = config_parse(text, &config);
     if (count == 0 || !is_valid(&config)) {
-        virtual_fail(GGML_HOST_INVALID_ARGUMENT, "GGML_VIRTUAL: '%s' is not key=number,...", text);
+        ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "GGML_VIRTUAL: '%s' is not key=number,...", text);
         return NULL;
     }
     devices = ggml_aligned_malloc(count * sizeof(*devices));

@@ -126,8 +126,8 @@ void stream_fail_late(struct stream *stream) {
     pthread_mutex_lock(&stream->device->mutex);
     const bool lost = stream->device->is_lost;
     pthread_mutex_unlock(&stream->device->mutex);
-    virtual_fail(lost ? GGML_HOST_DEVICE_LOST : GGML_HOST_FAILED, "%s: %s", stream->device->name,
-                 lost ? "the device is lost" : "queued work failed");
+    ggml_sdk_fail(lost ? GGML_HOST_DEVICE_LOST : GGML_HOST_FAILED, "%s: %s", stream->device->name,
+                  lost ? "the device is lost" : "queued work failed");
 }
 
 static int32_t stream_synchronize(ggml_backend_t backend) {
@@ -225,7 +225,7 @@ ggml_backend_t stream_new(struct virtual_device *device) {
     log_once(VIRTUAL_CALL_STREAM_NEW, device->index, stream->number, 0, "");
     return &stream->base;
 fail:
-    virtual_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory or thread for a stream", device->name);
+    ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory or thread for a stream", device->name);
     if (stream->cpu) stream->cpu->table->free(stream->cpu);
     ggml_aligned_free(stream, sizeof(*stream));
     return NULL;
