@@ -10,45 +10,20 @@
 // The tensors to place, and where they go.
 struct request {
     const char *caller; // named in messages
-    struct ggml_context *ctx;
-    struct ggml_tensor **tensors; // instead of ctx
+    struct ggml_tensor **tensors;
     int n_tensors;
     ggml_backend_buffer_type_t buft;
     size_t alignment;
     size_t max_size;
 };
 
-// A position among the tensors; past the last one `tensor` is NULL.
-struct cursor {
-    struct ggml_tensor *tensor;
-    int index; // in the array
-};
-
 // Consecutive tensors that share a buffer.
 struct range {
-    struct cursor first;
-    struct cursor end; // the one after the last
+    int first;
+    int end; // the one after the last
     size_t size;
     int n_tensors; // that need memory
 };
-
-static struct cursor at_index(const struct request *request, int index) {
-    return (struct cursor){index < request->n_tensors ? request->tensors[index] : NULL, index};
-}
-
-static struct cursor first_tensor(const struct request *request) {
-    return request->ctx ? (struct cursor){ggml_get_first_tensor(request->ctx), 0}
-                        : at_index(request, 0);
-}
-
-static struct cursor next_tensor(const struct request *request, struct cursor at) {
-    return request->ctx ? (struct cursor){ggml_get_next_tensor(request->ctx, at.tensor), 0}
-                        : at_index(request, at.index + 1);
-}
-
-static bool is_at(struct cursor a, struct cursor b) {
-    return a.tensor == b.tensor && a.index == b.index;
-}
 
 // Views have that of their roots; others may have some from elsewhere.
 static bool needs_memory(const struct ggml_tensor *tensor) {
@@ -61,13 +36,23 @@ static void set_buft(struct request *request, ggml_backend_buffer_type_t buft) {
     request->max_size = ggml_backend_buft_get_max_size(buft);
 }
 
+// Lists the tensors of a context; the caller frees the list in any case.
 static bool of_context(struct request *request, const char *caller, struct ggml_context *ctx,
                        ggml_backend_buffer_type_t buft) {
-    *request = (struct request){.caller = caller, .ctx = ctx};
+    *request = (struct request){.caller = caller};
     if (!ctx || !buft || !ggml_get_no_alloc(ctx)) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: needs a context with no_alloc and a buffer type",
                   caller);
         return false;
+    }
+    int32_t capacity = 0;
+    struct ggml_tensor *tensor = ggml_get_first_tensor(ctx);
+    for (; tensor; tensor = ggml_get_next_tensor(ctx, tensor)) {
+        if (!array_grow(&request->tensors, &capacity, (int64_t)request->n_tensors + 1,
+                        sizeof(request->tensors[0]))) {
+            return false;
+        }
+        request->tensors[request->n_tensors++] = tensor;
     }
     set_buft(request, buft);
     return true;
@@ -90,35 +75,32 @@ static bool of_array(struct request *request, const char *caller, struct ggml_te
 
 // The longest range from `first` that fits one buffer. A tensor that is too large has one to
 // itself.
-static bool next_range(const struct request *request, struct cursor first,
-                       struct range *out_range) {
-    struct range range = {.first = first};
-    struct cursor at = first;
-    *out_range = range;
-    for (; at.tensor; at = next_tensor(request, at)) {
-        const bool needs = needs_memory(at.tensor);
-        size_t size = needs ? ggml_backend_buft_get_alloc_size(request->buft, at.tensor) : 0;
+static bool next_range(const struct request *request, int first, struct range *out_range) {
+    *out_range = (struct range){.first = first, .end = first};
+    for (; out_range->end < request->n_tensors; ++out_range->end) {
+        const struct ggml_tensor *tensor = request->tensors[out_range->end];
+        const bool needs = needs_memory(tensor);
+        size_t size = needs ? ggml_backend_buft_get_alloc_size(request->buft, tensor) : 0;
         if (size > SIZE_MAX / 2 - request->alignment) {
             ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: '%s' is too large", request->caller,
-                      at.tensor->name);
+                      tensor->name);
             return false;
         }
         size = GGML_PAD(size, request->alignment);
         const size_t limit = request->max_size < SIZE_MAX / 2 ? request->max_size : SIZE_MAX / 2;
-        if (range.size > 0 && (range.size > limit || size > limit - range.size)) break;
-        range.size += size;
-        range.n_tensors += needs;
+        const size_t used = out_range->size;
+        if (used > 0 && (used > limit || size > limit - used)) break;
+        out_range->size += size;
+        out_range->n_tensors += needs;
     }
-    range.end = at;
-    *out_range = range;
     return true;
 }
 
 // Bytes of all tensors that need memory, with padding.
 static size_t total_size(const struct request *request) {
     size_t total = 0;
-    struct range range = {.end = first_tensor(request)};
-    while (range.end.tensor) {
+    struct range range = {0};
+    while (range.end < request->n_tensors) {
         if (!next_range(request, range.end, &range)) return 0;
         total = range.size > SIZE_MAX - total ? SIZE_MAX : total + range.size;
     }
@@ -128,7 +110,9 @@ static size_t total_size(const struct request *request) {
 size_t ggml_backend_alloc_ctx_tensors_from_buft_size(struct ggml_context *ctx,
                                                      ggml_backend_buffer_type_t buft) {
     struct request request;
-    return of_context(&request, __func__, ctx, buft) ? total_size(&request) : 0;
+    const size_t total = of_context(&request, __func__, ctx, buft) ? total_size(&request) : 0;
+    ggml_mem_free(request.tensors);
+    return total;
 }
 
 size_t ggml_backend_buft_get_alloc_size_n(ggml_backend_buffer_type_t buft,
@@ -139,19 +123,19 @@ size_t ggml_backend_buft_get_alloc_size_n(ggml_backend_buffer_type_t buft,
 
 // Takes back what lies in the buffer.
 static void forget(const struct request *request, ggml_backend_buffer_t buffer) {
-    for (struct cursor at = first_tensor(request); at.tensor; at = next_tensor(request, at)) {
-        if (at.tensor->buffer != buffer) continue;
-        at.tensor->buffer = NULL;
-        at.tensor->data = NULL;
+    for (int i = 0; i < request->n_tensors; ++i) {
+        if (request->tensors[i]->buffer != buffer) continue;
+        request->tensors[i]->buffer = NULL;
+        request->tensors[i]->data = NULL;
     }
 }
 
 static bool place_range(const struct request *request, const struct range *range,
                         ggml_backend_buffer_t buffer) {
     struct ggml_tallocr talloc = ggml_tallocr_new(buffer);
-    for (struct cursor at = range->first; !is_at(at, range->end); at = next_tensor(request, at)) {
-        if (needs_memory(at.tensor) &&
-            ggml_tallocr_alloc(&talloc, at.tensor) != GGML_STATUS_SUCCESS) {
+    for (int i = range->first; i < range->end; ++i) {
+        if (needs_memory(request->tensors[i]) &&
+            ggml_tallocr_alloc(&talloc, request->tensors[i]) != GGML_STATUS_SUCCESS) {
             return false;
         }
     }
@@ -160,8 +144,8 @@ static bool place_range(const struct request *request, const struct range *range
 
 // Views may come before their roots, so they wait until all of them are placed.
 static bool place_views(const struct request *request) {
-    for (struct cursor at = first_tensor(request); at.tensor; at = next_tensor(request, at)) {
-        struct ggml_tensor *t = at.tensor;
+    for (int i = 0; i < request->n_tensors; ++i) {
+        struct ggml_tensor *t = request->tensors[i];
         if (!t->view_src || t->buffer || !t->view_src->buffer) continue;
         if (ggml_backend_view_init(t) != GGML_STATUS_SUCCESS) return false;
     }
@@ -192,8 +176,8 @@ static bool add_buffer(struct buffer_list *list, const struct request *request, 
 static ggml_backend_buffer_t place(const struct request *request) {
     struct buffer_list list = {0};
     ggml_backend_buffer_t result = NULL;
-    struct range range = {.end = first_tensor(request)};
-    while (range.end.tensor) {
+    struct range range = {0};
+    while (range.end < request->n_tensors) {
         if (!next_range(request, range.end, &range)) goto fail;
         if (range.n_tensors == 0) continue;
         if (!add_buffer(&list, request, range.size)) goto fail;
@@ -221,11 +205,13 @@ struct ggml_backend_buffer *
 ggml_backend_alloc_ctx_tensors_from_buft(struct ggml_context *ctx,
                                          ggml_backend_buffer_type_t buft) {
     struct request request;
-    if (!of_context(&request, "ggml_backend_alloc_ctx_tensors", ctx, buft)) return NULL;
-    if (device_buft_is_meta(buft) && device_meta_functions()) {
-        return device_meta_functions()->ctx_alloc(ctx, buft);
+    ggml_backend_buffer_t buffer = NULL;
+    if (of_context(&request, "ggml_backend_alloc_ctx_tensors", ctx, buft)) {
+        const bool meta = device_buft_is_meta(buft) && device_meta_functions();
+        buffer = meta ? device_meta_functions()->ctx_alloc(ctx, buft) : place(&request);
     }
-    return place(&request);
+    ggml_mem_free(request.tensors);
+    return buffer;
 }
 
 ggml_backend_buffer_t ggml_backend_buft_alloc_buffer_n(ggml_backend_buffer_type_t buft,

@@ -3,43 +3,36 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/data/tensor_index.h"
 #include "base/mem.h"
 #include "device/check.h"
 #include "ggml-impl.h"
 
-// Every tensor that the graph reaches, and its copy.
-struct copier {
-    struct ggml_hash_set known;
-    struct ggml_tensor **sources; // in order of discovery
-    struct ggml_tensor **copies;  // by slot of `known`
-    size_t n_sources;
-    size_t n_views;
-    size_t capacity; // of sources; `known` has at least twice as many slots
+// A tensor that the graph reaches.
+struct copied {
+    struct ggml_tensor *source;
+    struct ggml_tensor *copy;
 };
+
+struct copier {
+    struct copied *tensors; // in order of discovery
+    struct tensor_index ids;
+    int32_t n_tensors, n_views;
+    int32_t capacity;
+};
+
+static struct tensor_list copier_list(const struct copier *copier) {
+    return (struct tensor_list){copier->tensors, sizeof(copier->tensors[0])};
+}
 
 static bool out_of_memory(void) {
     ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_backend_graph_copy: no memory for the copy");
     return false;
 }
 
-// Doubles the room for tensors and enters them again. O(tensors), O(1) per tensor in all.
-static bool copier_grow(struct copier *copier) {
-    if (!array_extend(&copier->sources, &copier->capacity, copier->n_sources, 1,
-                      sizeof(copier->sources[0]))) {
-        return out_of_memory();
-    }
-    struct ggml_hash_set known = ggml_hash_set_new(2 * copier->capacity);
-    if (known.size == 0) return out_of_memory();
-    for (size_t i = 0; i < copier->n_sources; ++i)
-        ggml_hash_insert(&known, copier->sources[i]);
-    ggml_hash_set_free(&copier->known);
-    copier->known = known;
-    return true;
-}
-
 // Adds a tensor once; one without data can't be copied.
 static bool copier_add(struct copier *copier, struct ggml_tensor *tensor) {
-    if (!tensor || ggml_hash_contains(&copier->known, tensor)) return true;
+    if (!tensor || tensor_index_get(&copier->ids, copier_list(copier), tensor) >= 0) return true;
     if (!tensor->data && !ggml_is_empty(tensor)) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_backend_graph_copy: tensor '%s' has no data",
                   tensor->name);
@@ -50,45 +43,46 @@ static bool copier_add(struct copier *copier, struct ggml_tensor *tensor) {
                   tensor->name);
         return false;
     }
-    if (copier->n_sources == copier->capacity && !copier_grow(copier)) return false;
-    ggml_hash_insert(&copier->known, tensor);
-    copier->sources[copier->n_sources++] = tensor;
+    if (!array_grow(&copier->tensors, &copier->capacity, (int64_t)copier->n_tensors + 1,
+                    sizeof(copier->tensors[0])) ||
+        !tensor_index_grow(&copier->ids, copier_list(copier))) {
+        return out_of_memory();
+    }
+    copier->tensors[copier->n_tensors] = (struct copied){tensor, NULL};
+    tensor_index_add(&copier->ids, copier_list(copier), tensor, copier->n_tensors++);
     if (tensor->view_src) copier->n_views++;
     return true;
 }
 
 // The nodes and everything they refer to, breadth first without recursion: graphs can be deep.
 static bool copier_collect(struct copier *copier, const struct ggml_cgraph *graph) {
-    if (!copier_grow(copier)) return false;
     for (int i = 0; i < graph->n_nodes; ++i) {
         if (!copier_add(copier, graph->nodes[i])) return false;
     }
-    for (size_t i = 0; i < copier->n_sources; ++i) {
-        const struct ggml_tensor *tensor = copier->sources[i];
+    for (int32_t i = 0; i < copier->n_tensors; ++i) {
+        const struct ggml_tensor *tensor = copier->tensors[i].source;
         if (!copier_add(copier, tensor->view_src)) return false;
         for (int k = 0; k < GGML_MAX_SRC; ++k) {
             if (!copier_add(copier, tensor->src[k])) return false;
         }
     }
-    copier->copies = ggml_mem_calloc(copier->known.size, sizeof(copier->copies[0]));
-    return copier->copies || out_of_memory();
+    return true;
 }
 
 // Frees what only copying needs; the copy itself has contexts and a buffer of its own.
 static void copier_free(struct copier *copier) {
-    ggml_hash_set_free(&copier->known);
-    ggml_mem_free(copier->sources);
-    ggml_mem_free(copier->copies);
+    tensor_index_free(&copier->ids);
+    ggml_mem_free(copier->tensors);
 }
 
-static struct ggml_tensor **copier_copy_of(const struct copier *copier,
-                                           const struct ggml_tensor *source) {
-    return &copier->copies[ggml_hash_find(&copier->known, source)];
+static struct ggml_tensor *copier_copy_of(const struct copier *copier,
+                                          const struct ggml_tensor *source) {
+    return copier->tensors[tensor_index_get(&copier->ids, copier_list(copier), source)].copy;
 }
 
-static struct ggml_context *new_context(size_t n_tensors, size_t extra) {
+static struct ggml_context *new_context(int32_t n_tensors, size_t extra) {
     const struct ggml_init_params params = {
-        .mem_size = n_tensors * ggml_tensor_overhead() + extra,
+        .mem_size = (size_t)n_tensors * ggml_tensor_overhead() + extra,
         .no_alloc = true,
     };
     return ggml_init(params);
@@ -110,19 +104,19 @@ static struct ggml_tensor *duplicate(struct ggml_context *ctx, const struct ggml
 // Copies all tensors, then connects them. Views are in a context of their own, as they get no
 // memory.
 static bool copier_duplicate(struct copier *copier, struct ggml_backend_graph_copy *result) {
-    for (size_t i = 0; i < copier->n_sources; ++i) {
-        const struct ggml_tensor *source = copier->sources[i];
-        struct ggml_tensor *copy =
-            duplicate(source->view_src ? result->ctx_unallocated : result->ctx_allocated, source);
-        if (!copy) return out_of_memory();
-        *copier_copy_of(copier, source) = copy;
+    for (int32_t i = 0; i < copier->n_tensors; ++i) {
+        struct copied *tensor = &copier->tensors[i];
+        tensor->copy =
+            duplicate(tensor->source->view_src ? result->ctx_unallocated : result->ctx_allocated,
+                      tensor->source);
+        if (!tensor->copy) return out_of_memory();
     }
-    for (size_t i = 0; i < copier->n_sources; ++i) {
-        const struct ggml_tensor *source = copier->sources[i];
-        struct ggml_tensor *copy = *copier_copy_of(copier, source);
-        if (source->view_src) copy->view_src = *copier_copy_of(copier, source->view_src);
+    for (int32_t i = 0; i < copier->n_tensors; ++i) {
+        const struct ggml_tensor *source = copier->tensors[i].source;
+        struct ggml_tensor *copy = copier->tensors[i].copy;
+        if (source->view_src) copy->view_src = copier_copy_of(copier, source->view_src);
         for (int k = 0; k < GGML_MAX_SRC; ++k) {
-            if (source->src[k]) copy->src[k] = *copier_copy_of(copier, source->src[k]);
+            if (source->src[k]) copy->src[k] = copier_copy_of(copier, source->src[k]);
         }
     }
     return true;
@@ -131,13 +125,12 @@ static bool copier_duplicate(struct copier *copier, struct ggml_backend_graph_co
 // Not only the leafs: a node's data may be kept from an earlier computation.
 static bool copier_copy_data(const struct copier *copier) {
     const unsigned long failures_before = ggml_fail_count();
-    for (size_t i = 0; i < copier->n_sources; ++i) {
-        const struct ggml_tensor *source = copier->sources[i];
-        struct ggml_tensor *copy = *copier_copy_of(copier, source);
-        if (source->view_src) {
-            ggml_backend_view_init(copy);
+    for (int32_t i = 0; i < copier->n_tensors; ++i) {
+        const struct copied *tensor = &copier->tensors[i];
+        if (tensor->source->view_src) {
+            ggml_backend_view_init(tensor->copy);
         } else {
-            ggml_backend_tensor_copy(source, copy);
+            ggml_backend_tensor_copy(tensor->source, tensor->copy);
         }
         if (ggml_fail_count() != failures_before) return false;
     }
@@ -149,7 +142,7 @@ static struct ggml_cgraph *copier_graph(const struct copier *copier, struct ggml
     struct ggml_cgraph *copy = ggml_new_graph_custom(ctx, (size_t)graph->n_nodes, false);
     if (!copy) return NULL;
     for (int i = 0; i < graph->n_nodes; ++i) {
-        copy->nodes[i] = *copier_copy_of(copier, graph->nodes[i]);
+        copy->nodes[i] = copier_copy_of(copier, graph->nodes[i]);
     }
     copy->n_nodes = graph->n_nodes;
     copy->order = graph->order;
@@ -162,7 +155,7 @@ static bool copy_graph(struct copier *copier, ggml_backend_t backend, struct ggm
                        struct ggml_backend_graph_copy *result) {
     if (!copier_collect(copier, graph)) return false;
     const size_t overhead = ggml_graph_overhead_custom((size_t)graph->n_nodes, false);
-    result->ctx_allocated = new_context(copier->n_sources - copier->n_views, overhead);
+    result->ctx_allocated = new_context(copier->n_tensors - copier->n_views, overhead);
     result->ctx_unallocated = new_context(copier->n_views, GGML_MEM_ALIGN);
     if (!result->ctx_allocated || !result->ctx_unallocated) return out_of_memory();
     if (!copier_duplicate(copier, result)) return false;

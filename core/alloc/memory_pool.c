@@ -2,8 +2,8 @@
 // The buffers of a pool: see memory_pool.h.
 #include "alloc/memory_pool.h"
 
+#include "base/array.h"
 #include "base/mem.h"
-#include "base/status.h"
 #include "ggml-backend.h"
 
 struct memory_pool memory_pool_of(ggml_backend_buffer_type_t buft) {
@@ -42,18 +42,10 @@ bool memory_pool_fits(const struct memory_pool *pool, const size_t *sizes, int32
 }
 
 bool memory_pool_provide(struct memory_pool *pool, const size_t *sizes, int32_t n) {
-    if (n > pool->n_chunks) {
-        const size_t bytes = (size_t)n * sizeof(pool->chunks[0]);
-        struct memory_chunk *chunks = ggml_mem_realloc(pool->chunks, bytes);
-        if (!chunks) {
-            ggml_fail(GGML_HOST_OUT_OF_MEMORY, "graph allocator: no memory to list %d buffers",
-                      (int)n);
-            return false;
-        }
-        pool->chunks = chunks;
-        while (pool->n_chunks < n) {
-            pool->chunks[pool->n_chunks++] = (struct memory_chunk){0};
-        }
+    if (!array_grow(&pool->chunks, &pool->chunks_capacity, n, sizeof(pool->chunks[0])))
+        return false;
+    while (pool->n_chunks < n) {
+        pool->chunks[pool->n_chunks++] = (struct memory_chunk){0};
     }
     for (int32_t i = 0; i < n; ++i) {
         if (!ensure_chunk(pool, i, chunk_bytes(pool, sizes[i]))) return false;

@@ -21,7 +21,7 @@ struct memory_pool {
     size_t alignment;
     size_t chunk_limit;
     struct memory_chunk *chunks;
-    int32_t n_chunks;
+    int32_t n_chunks, chunks_capacity;
 };
 
 // A pool without buffers. The limit is rounded down to the alignment, as offsets are multiples of
