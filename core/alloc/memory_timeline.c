@@ -66,7 +66,7 @@ void memory_timeline_find_peaks(const struct memory_block *blocks,
                                 struct memory_timeline *timeline) {
     size_t live = 0;
     timeline->most = 0;
-    timeline->first_peak = timeline->last_peak = -1;
+    timeline->last_peak = -1;
     for (int32_t i = 0; i < timeline->n_events; ++i) {
         const int32_t event = timeline->events[i];
         if (event < 0) {
@@ -79,7 +79,6 @@ void memory_timeline_find_peaks(const struct memory_block *blocks,
         }
         if (timeline->live) timeline->live[i] = live;
         if (event < 0 || live < timeline->most) continue;
-        if (live > timeline->most) timeline->first_peak = i;
         timeline->last_peak = i;
         timeline->most = live;
     }

@@ -10,10 +10,9 @@ struct memory_timeline {
     // any ends. Blocks without bytes are left out.
     int32_t *events;
     int32_t n_events;
-    size_t *live;       // bytes that live after each event; NULL: not needed
-    size_t most;        // largest sum of blocks that live at once; SIZE_MAX: it has no address
-    int32_t first_peak; // events after which that many bytes live: the first and the last
-    int32_t last_peak;
+    size_t *live;      // bytes that live after each event; NULL: not needed
+    size_t most;       // largest sum of blocks that live at once; SIZE_MAX: it has no address
+    int32_t last_peak; // the last event after which that many bytes live
 };
 
 // In O(n and the times between the first and the last beginning). false when memory runs out, with
