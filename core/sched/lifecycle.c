@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
+#include "device/check.h"
 #include "plugin/registry/live.h"
 #include "sched/record/record.h"
 #include "sched/sched.h"
@@ -29,23 +30,7 @@ int32_t sched_find_stream(const struct ggml_backend_sched *sched, ggml_backend_t
     return -1;
 }
 
-bool sched_is_given(const void *object, const char *function, const char *what) {
-    if (!object) ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the %s is NULL", function, what);
-    return object != NULL;
-}
-
 // --- creation
-
-// Tells which one by its index: there is no name yet.
-static bool check_stream(ggml_backend_t *backends, int b) {
-    const char *function = "ggml_backend_sched_new";
-    if (!backends[b] || !backends[b]->device) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: stream %d is NULL or has no device", function,
-                  b);
-        return false;
-    }
-    return true;
-}
 
 // ggml asks for the same order: the last stream takes what no other one can compute, and a CPU
 // device alone computes every operation.
@@ -56,7 +41,10 @@ static bool check_streams(ggml_backend_t *backends, int n_backends) {
         return false;
     }
     for (int b = 0; b < n_backends; ++b) {
-        if (!check_stream(backends, b)) return false;
+        if (backends[b] && backends[b]->device) continue;
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: stream %d is NULL or has no device", function,
+                  b);
+        return false;
     }
     ggml_backend_dev_t last = backends[n_backends - 1]->device;
     if (ggml_backend_dev_type(last) == GGML_BACKEND_DEVICE_TYPE_CPU) return true;
@@ -197,11 +185,11 @@ void ggml_backend_sched_free(ggml_backend_sched_t sched) {
 // --- questions
 
 int ggml_backend_sched_get_n_backends(ggml_backend_sched_t sched) {
-    return sched_is_given(sched, __func__, "scheduler") ? sched->setup.n_streams : 0;
+    return device_require_arg(sched, __func__, "scheduler") ? sched->setup.n_streams : 0;
 }
 
 ggml_backend_t ggml_backend_sched_get_backend(ggml_backend_sched_t sched, int i) {
-    if (!sched_is_given(sched, __func__, "scheduler")) return NULL;
+    if (!device_require_arg(sched, __func__, "scheduler")) return NULL;
     if (i >= 0 && i < sched->setup.n_streams) {
         return sched_stream_is_live(sched, i, __func__) ? sched->setup.streams[i].backend : NULL;
     }
@@ -211,19 +199,19 @@ ggml_backend_t ggml_backend_sched_get_backend(ggml_backend_sched_t sched, int i)
 
 int ggml_backend_sched_get_n_splits(ggml_backend_sched_t sched) {
     THREAD_GUARD(sched, 0);
-    return sched_is_given(sched, __func__, "scheduler") ? sched->partition.n_splits : 0;
+    return device_require_arg(sched, __func__, "scheduler") ? sched->partition.n_splits : 0;
 }
 
 // ggml's name for what is called the depth of the pipeline here.
 int ggml_backend_sched_get_n_copies(ggml_backend_sched_t sched) {
-    return sched_is_given(sched, __func__, "scheduler") ? sched->setup.pipeline_depth : 0;
+    return device_require_arg(sched, __func__, "scheduler") ? sched->setup.pipeline_depth : 0;
 }
 
 // -1 after telling why, also for NULL.
 int32_t sched_known_stream(ggml_backend_sched_t sched, ggml_backend_t backend,
                            const char *function) {
-    if (!sched_is_given(sched, function, "scheduler") ||
-        !sched_is_given(backend, function, "stream"))
+    if (!device_require_arg(sched, function, "scheduler") ||
+        !device_require_arg(backend, function, "stream"))
         return -1;
     const int32_t b = sched_find_stream(sched, backend);
     if (b < 0) {
@@ -250,7 +238,8 @@ size_t ggml_backend_sched_get_buffer_size(ggml_backend_sched_t sched, ggml_backe
 ggml_backend_t ggml_backend_sched_get_tensor_backend(ggml_backend_sched_t sched,
                                                      struct ggml_tensor *node) {
     THREAD_GUARD(sched, NULL);
-    if (!sched_is_given(sched, __func__, "scheduler") || !sched_is_given(node, __func__, "node"))
+    if (!device_require_arg(sched, __func__, "scheduler") ||
+        !device_require_arg(node, __func__, "node"))
         return NULL;
     int32_t b = -1;
     const int32_t value = sched->state != SCHED_RESET ? sched_find_value(sched, node) : -1;

@@ -3,13 +3,15 @@
 // compute.
 #include "base/status.h"
 #include "base/thread_guard.h"
+#include "device/check.h"
 #include "sched/sched.h"
 
 // Checks what all functions with a graph are given, and that no device has gone. False after the
 // error was set.
 static bool enter(ggml_backend_sched_t sched, const struct ggml_cgraph *graph,
                   const char *function) {
-    if (!sched_is_given(sched, function, "scheduler") || !sched_is_given(graph, function, "graph"))
+    if (!device_require_arg(sched, function, "scheduler") ||
+        !device_require_arg(graph, function, "graph"))
         return false;
     for (int b = 0; b < sched->setup.n_streams; ++b) {
         if (!sched_stream_is_live(sched, b, function)) return false;
@@ -43,14 +45,14 @@ static void forget_pins(ggml_backend_sched_t sched) {
 // The results of the passes stay: the next graph may repeat this one.
 void ggml_backend_sched_reset(ggml_backend_sched_t sched) {
     THREAD_GUARD_VOID(sched);
-    if (!sched_is_given(sched, __func__, "scheduler")) return;
+    if (!device_require_arg(sched, __func__, "scheduler")) return;
     if (sched->setup.n_pins > 0) forget_pins(sched);
     sched->state = SCHED_RESET;
 }
 
 void ggml_backend_sched_synchronize(ggml_backend_sched_t sched) {
     THREAD_GUARD_VOID(sched);
-    if (!sched_is_given(sched, __func__, "scheduler")) return;
+    if (!device_require_arg(sched, __func__, "scheduler")) return;
     sched_wait_all(&sched->setup, &sched->runs);
     // One graph after the other then always uses the same copy, which devices may have prepared
     // for.

@@ -57,8 +57,6 @@ int32_t sched_find_stream(const struct ggml_backend_sched *sched, ggml_backend_t
 // The same, -1 after telling why, also if one is NULL.
 int32_t sched_known_stream(ggml_backend_sched_t sched, ggml_backend_t backend,
                            const char *function);
-// false after telling what is NULL.
-bool sched_is_given(const void *object, const char *function, const char *what);
 // Number of a tensor of the last graph, or -1; copies have numbers from n_values.
 int32_t sched_find_value(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor);
 

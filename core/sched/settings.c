@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
+#include "device/check.h"
 #include "sched/sched.h"
 
 // --- callbacks; NULL takes one back
@@ -14,7 +15,7 @@ void ggml_backend_sched_set_copy_callback(ggml_backend_sched_t sched,
                                           ggml_backend_sched_copy_callback callback,
                                           void *user_data) {
     THREAD_GUARD_VOID(sched);
-    if (!sched_is_given(sched, __func__, "scheduler")) return;
+    if (!device_require_arg(sched, __func__, "scheduler")) return;
     sched->callbacks.copy = callback;
     sched->callbacks.copy_data = user_data;
 }
@@ -23,7 +24,7 @@ void ggml_backend_sched_set_realloc_callback(ggml_backend_sched_t sched,
                                              ggml_backend_sched_realloc_callback callback,
                                              void *user_data) {
     THREAD_GUARD_VOID(sched);
-    if (!sched_is_given(sched, __func__, "scheduler")) return;
+    if (!device_require_arg(sched, __func__, "scheduler")) return;
     sched->realloc_callback = callback;
     sched->realloc_callback_data = user_data;
 }
@@ -32,7 +33,7 @@ void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched,
                                           ggml_backend_sched_eval_callback callback,
                                           void *user_data) {
     THREAD_GUARD_VOID(sched);
-    if (!sched_is_given(sched, __func__, "scheduler")) return;
+    if (!device_require_arg(sched, __func__, "scheduler")) return;
     sched->callbacks.eval = callback;
     sched->callbacks.eval_data = user_data;
 }
@@ -63,7 +64,7 @@ void ggml_backend_sched_set_tensor_backend(ggml_backend_sched_t sched, struct gg
                                            ggml_backend_t backend) {
     THREAD_GUARD_VOID(sched);
     const int32_t b = sched_known_stream(sched, backend, __func__);
-    if (b < 0 || !sched_is_given(node, __func__, "node")) return;
+    if (b < 0 || !device_require_arg(node, __func__, "node")) return;
     if (!store_pin(sched, node, b)) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to pin '%s'", __func__, node->name);
     }
@@ -169,7 +170,7 @@ static enum ggml_host_status take_costs(const struct ggml_backend_sched *sched, 
 enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
                                            const struct ggml_device_figures *const *figures) {
     THREAD_GUARD(sched, GGML_HOST_BUSY);
-    if (!sched_is_given(sched, __func__, "scheduler")) return GGML_HOST_INVALID_ARGUMENT;
+    if (!device_require_arg(sched, __func__, "scheduler")) return GGML_HOST_INVALID_ARGUMENT;
     const size_t n = (size_t)sched->setup.n_streams;
     struct ggml_device_figures *copy = figures ? ggml_mem_calloc(n, sizeof(copy[0])) : NULL;
     struct ggml_device_link *links = figures ? ggml_mem_calloc(n * n, sizeof(links[0])) : NULL;

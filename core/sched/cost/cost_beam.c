@@ -504,13 +504,18 @@ static void run(struct beam *beam) {
     }
 }
 
-// From the cheapest last state to the first node.
-static void trace_back(const struct beam *beam, int32_t *place) {
-    const struct sched_graph *graph = beam->model->graph;
+// There is at least one state.
+static int32_t cheapest_state(const struct beam *beam) {
     int32_t state = 0;
     for (int32_t s = 1; s < beam->n_states; ++s) {
         if (beam->states[s].seconds < beam->states[state].seconds) state = s;
     }
+    return state;
+}
+
+// From a last state to the first node.
+static void trace_back(const struct beam *beam, int32_t state, int32_t *place) {
+    const struct sched_graph *graph = beam->model->graph;
     int32_t step = beam->n_steps;
     for (int32_t i = graph->n_nodes - 1; i >= 0; --i) {
         if (beam->model->kinds[i] == COST_SKIPPED) continue;
@@ -520,46 +525,34 @@ static void trace_back(const struct beam *beam, int32_t *place) {
     }
 }
 
-// There is at least one state.
-static double best_seconds(const struct beam *beam) {
-    double best = beam->states[0].seconds;
-    for (int32_t s = 1; s < beam->n_states; ++s) {
-        if (beam->states[s].seconds < best) best = beam->states[s].seconds;
-    }
-    return best;
-}
-
-bool cost_beam(const struct cost_model *model, int32_t *place, struct cost_result *out_result) {
-    struct beam beam = {.model = model, .limited = model->limited};
+// With `forced` predicts that placement; else looks for the best one, which is written to `place`.
+// false when memory runs out.
+static bool search(const struct cost_model *model, const int32_t *forced, bool limited,
+                   int32_t *place, struct cost_result *out_result) {
+    struct beam beam = {.model = model, .limited = limited, .forced = forced};
     *out_result = (struct cost_result){0};
-    memcpy(place, model->usual, (size_t)model->graph->n_values * sizeof(place[0]));
     const bool done = beam_init(&beam);
     if (done) run(&beam);
     if (done && beam.n_states > 0) {
-        *out_result = (struct cost_result){best_seconds(&beam), true};
-        trace_back(&beam, place);
+        const int32_t best = cheapest_state(&beam);
+        *out_result = (struct cost_result){beam.states[best].seconds, true};
+        if (place) trace_back(&beam, best, place);
     }
     arena_free(&beam.memory.arena);
     return done;
 }
 
-// Predicts a placement that is given. False: no memory.
-static bool walk(const struct cost_model *model, const int32_t *place, bool limited,
-                 struct cost_result *out_result) {
-    struct beam beam = {.model = model, .limited = limited, .forced = place};
-    const bool done = beam_init(&beam);
-    if (done) run(&beam);
-    if (done && beam.n_states > 0) *out_result = (struct cost_result){best_seconds(&beam), true};
-    arena_free(&beam.memory.arena);
-    return done;
+bool cost_beam(const struct cost_model *model, int32_t *place, struct cost_result *out_result) {
+    memcpy(place, model->usual, (size_t)model->graph->n_values * sizeof(place[0]));
+    return search(model, NULL, model->limited, place, out_result);
 }
 
+// A placement that exceeds the limits is predicted without them.
 bool cost_walk(const struct cost_model *model, const int32_t *place,
                struct cost_result *out_result) {
-    *out_result = (struct cost_result){0};
-    if (!walk(model, place, model->limited, out_result)) return false;
+    if (!search(model, place, model->limited, NULL, out_result)) return false;
     if (out_result->fits) return true;
-    const bool done = walk(model, place, false, out_result);
+    const bool done = search(model, place, false, NULL, out_result);
     out_result->fits = false;
     return done;
 }

@@ -21,16 +21,10 @@ void sched_read_copies(const struct sched_graph *graph, const struct sched_parti
                        const struct sched_copies *copies);
 void sched_read_originals(const struct sched_graph *graph, const struct sched_partition *partition);
 
-// The tensor that a run uses for a copy.
-static inline struct ggml_tensor *sched_copy_in_slot(const struct sched_copies *copies,
-                                                     int32_t copy, int32_t slot) {
-    return copies->tensors[(int64_t)copy * copies->depth + slot];
-}
-
-// That of the current run.
+// The tensor that the current run uses for a copy.
 static inline struct ggml_tensor *sched_copy_tensor(const struct sched_copies *copies,
                                                     int32_t copy) {
-    return sched_copy_in_slot(copies, copy, copies->slot);
+    return copies->tensors[(int64_t)copy * copies->depth + copies->slot];
 }
 
 #endif

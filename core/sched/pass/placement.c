@@ -143,22 +143,8 @@ static void place_by_weight(const struct placer *placer, int32_t node, int32_t w
     if (target >= 0) sched_assign(placer->out, node, target, SCHED_REASON_OFFLOAD);
 }
 
-// Places what memory, the input flag or a weight decides; others stay unplaced.
-static inline bool place_fixed(const struct placer *placer, int32_t number, int32_t weight) {
-    const struct sched_value *value = &placer->graph->values[number];
-    const int32_t memory = placer->graph->values[value->root].memory;
-    if (memory >= 0) return place_by_buffer(placer, number, memory);
-    if (value->traits & SCHED_INPUT) {
-        sched_assign(placer->out, number, placer->setup->n_streams - 1, SCHED_REASON_INPUT);
-    } else if (weight >= 0 && !(value->traits & SCHED_DETACHED)) {
-        place_by_weight(placer, number, weight);
-    }
-    return true;
-}
-
 // The first source of a node that is a weight, or -1.
 static int32_t first_weight(const struct placer *placer, int32_t node) {
-    if (!(placer->graph->values[node].traits & SCHED_HAS_WEIGHT)) return -1;
     for (int32_t e = placer->graph->first_edge[node]; e < placer->graph->first_edge[node + 1];
          ++e) {
         if (placer->graph->values[placer->graph->edges[e].value].traits & SCHED_WEIGHT)
@@ -167,10 +153,17 @@ static int32_t first_weight(const struct placer *placer, int32_t node) {
     return -1;
 }
 
-// Whether memory, a flag or a weight may decide where a node runs. That is so of few.
-static inline bool is_tied(const struct sched_value *values, int32_t node) {
-    const struct sched_value *value = &values[node];
-    return (value->traits & (SCHED_INPUT | SCHED_HAS_WEIGHT)) || values[value->root].memory >= 0;
+// Places what memory, the input flag or a weight decides, which is little; others stay unplaced.
+static inline bool place_fixed(const struct placer *placer, int32_t number) {
+    const struct sched_value *value = &placer->graph->values[number];
+    const int32_t memory = placer->graph->values[value->root].memory;
+    if (memory >= 0) return place_by_buffer(placer, number, memory);
+    if (value->traits & SCHED_INPUT) {
+        sched_assign(placer->out, number, placer->setup->n_streams - 1, SCHED_REASON_INPUT);
+    } else if ((value->traits & SCHED_HAS_WEIGHT) && !(value->traits & SCHED_DETACHED)) {
+        place_by_weight(placer, number, first_weight(placer, number));
+    }
+    return true;
 }
 
 // Leafs first, as nodes are placed by them; *out_left is the number of nodes that compute and are
@@ -181,11 +174,11 @@ static bool place_all_fixed(const struct placer *placer, int32_t *out_left) {
     const int32_t n_nodes = placer->graph->n_nodes, n_values = placer->graph->n_values;
     *out_left = 0;
     for (int32_t i = n_nodes; i < n_values; ++i) {
-        if (placed[i].backend < 0 && !place_fixed(placer, i, -1)) return false;
+        if (placed[i].backend < 0 && !place_fixed(placer, i)) return false;
     }
     for (int32_t i = 0; i < n_nodes; ++i) {
         if (placed[i].backend >= 0) continue;
-        if (is_tied(values, i) && !place_fixed(placer, i, first_weight(placer, i))) return false;
+        if (!place_fixed(placer, i)) return false;
         *out_left += placed[i].backend < 0 && !(values[i].traits & SCHED_VIEW_OP);
     }
     return true;
@@ -240,23 +233,15 @@ static void place_best_fit(const struct placer *placer, int32_t node) {
     if (best >= 0) sched_assign(placer->out, node, best, SCHED_REASON_BEST_FIT);
 }
 
-// Whether a stream reads every source without a copy.
-static bool reads_all_sources(const struct placer *placer, int32_t node, int32_t backend) {
-    for (int32_t e = placer->graph->first_edge[node]; e < placer->graph->first_edge[node + 1];
-         ++e) {
-        if (!is_readable(placer, placer->graph->edges[e].value, backend)) return false;
-    }
-    return true;
-}
-
 // A preferred stream whose memory is the same takes the node over (say, a matrix library before the
 // CPU).
 static void upgrade(const struct placer *placer, int32_t node) {
     const struct sched_stream *streams = placer->setup->streams;
     const int32_t now = placer->out->placed[node].backend;
+    const int32_t *edges = &placer->graph->first_edge[node];
     for (int32_t b = streams[now].pool_stream; b < now; ++b) {
         if (streams[b].pool != streams[now].pool || !supports(placer, node, b)) continue;
-        if (!reads_all_sources(placer, node, b)) continue;
+        if (count_readable(placer, node, b) < edges[1] - edges[0]) continue;
         sched_assign(placer->out, node, b, SCHED_REASON_UPGRADE);
         return;
     }

@@ -192,7 +192,7 @@ void sched_profile_collect(const struct sched_setup *setup, struct sched_runs *r
 
 // --- end
 
-// A recording that could not be begun has perhaps no streams.
+// A profile that could not be begun has perhaps no streams.
 struct ggml_sched_profile *sched_profile_stop(const struct sched_setup *setup,
                                               struct sched_runs *runs) {
     struct ggml_sched_profile *profile = runs->profile;

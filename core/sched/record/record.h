@@ -26,7 +26,7 @@ struct profile_part {
     int n_nodes;
 };
 
-// A recording: under way as long as a scheduler has it, then the application's profile, which
+// A profile: under way as long as a scheduler has it, then the application's, which
 // refers to nothing of the scheduler.
 struct ggml_sched_profile {
     struct ggml_sched_slice *slices; // as they come, at the end by the time at which they begin
@@ -42,7 +42,7 @@ struct ggml_sched_profile {
     struct profile_part *parts; // slices of streams refer to them by number, from 1
     size_t n_parts, parts_capacity;
     size_t part;       // number of the one that is being given to a stream; 0: none
-    uint64_t begin_ns; // of the recording: earlier slices are of something else
+    uint64_t begin_ns; // of the profile: earlier slices are of something else
     uint64_t capacity; // slices that a stream keeps until they are read
     uint64_t run;
 };
@@ -66,10 +66,10 @@ void sched_profile_leave(struct ggml_sched_profile *profile, int32_t backend, gg
 void sched_profile_copy(struct ggml_sched_profile *profile, const struct sched_work *work,
                         int32_t copy, uint64_t begin_ns);
 void sched_profile_wait(struct ggml_sched_profile *profile, int32_t backend, uint64_t begin_ns);
-// Takes what the streams have recorded so far, for the recording or because a run is over.
+// Takes what the streams have recorded so far, for the profile or because a run is over.
 void sched_profile_read(const struct sched_setup *setup, struct sched_runs *runs);
 void sched_profile_collect(const struct sched_setup *setup, struct sched_runs *runs);
-// Has the streams stop recording; the scheduler has no recording from then on. Returns it, or NULL
+// Has the streams stop recording; the scheduler has no profile from then on. Returns it, or NULL
 // if there was none.
 struct ggml_sched_profile *sched_profile_stop(const struct sched_setup *setup,
                                               struct sched_runs *runs);

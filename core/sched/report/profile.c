@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Begins and ends a recording, which then is the application's profile, with slices sorted by time.
+// Begins and ends a profile, which then is the application's, with slices sorted by time.
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -33,9 +33,9 @@ static enum ggml_host_status begin_stream(struct ggml_backend_sched *sched, int 
                                sched_stream_label(&sched->setup, b));
 }
 
-// The scheduler has the recording from here on, also if there is no memory for all of it: then
+// The scheduler has the profile from here on, also if there is no memory for all of it: then
 // false.
-static bool make_recording(struct ggml_backend_sched *sched, size_t max_slices) {
+static bool make_profile(struct ggml_backend_sched *sched, size_t max_slices) {
     const size_t n = (size_t)sched->setup.n_streams;
     struct ggml_sched_profile *profile = ggml_mem_calloc(1, sizeof(*profile));
     sched->runs.profile = profile;
@@ -63,7 +63,7 @@ enum ggml_host_status ggml_sched_profile_begin(ggml_backend_sched_t sched, size_
         if (!sched_stream_is_live(sched, b, __func__)) return GGML_HOST_INVALID_ARGUMENT;
     }
     sched_wait_all(&sched->setup, &sched->runs);
-    if (!make_recording(sched, max_slices)) {
+    if (!make_profile(sched, max_slices)) {
         ggml_sched_profile_free(sched_profile_stop(&sched->setup, &sched->runs));
         return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to record", __func__);
     }
