@@ -51,15 +51,13 @@ void memory_block_place(struct memory_block *block, struct memory_chunks *chunks
     if (offset + block->size > chunks->sizes[chunk]) chunks->sizes[chunk] = offset + block->size;
 }
 
-// In one chunk, if that is large enough. Returns the bytes that are needed, else SIZE_MAX. Windows
-// are as good as the bound where they are of use at all, so they have to be nearer to it.
+// In one chunk, if that is large enough. Returns the bytes that are needed, else SIZE_MAX.
 static size_t plan_in_one(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                           size_t good_enough, const struct memory_timeline *timeline) {
-    const size_t better = timeline->most + timeline->most / 128;
     if (n == 0 || timeline->most > chunk_limit) return SIZE_MAX;
-    const size_t needed = memory_plan_around_peak(blocks, timeline, MIN(good_enough, chunk_limit));
-    return needed != SIZE_MAX ? needed
-                              : memory_plan_windowed(blocks, n, timeline, MIN(better, chunk_limit));
+    const size_t limit = MIN(good_enough, chunk_limit);
+    const size_t needed = memory_plan_around_peak(blocks, timeline, limit);
+    return needed != SIZE_MAX ? needed : memory_plan_windowed(blocks, n, timeline, limit);
 }
 
 // Puts all blocks into one chunk, where they have their offsets.
@@ -73,36 +71,12 @@ static bool place_in_one(struct memory_block *blocks, int32_t n, size_t chunk_li
     return true;
 }
 
-// Plans greedily, and keeps that if it needs less. false when memory runs out.
-static bool try_greedy(struct memory_block *blocks, int32_t n, size_t chunk_limit,
-                       bool largest_first, struct memory_chunks *io_chunks) {
-    struct memory_block *other = ggml_mem_alloc((size_t)n * sizeof(other[0]));
-    struct memory_chunks chunks = {0};
-    bool gave_up = false;
-    if (!other) return false;
-    memcpy(other, blocks, (size_t)n * sizeof(other[0]));
-    const bool good = memory_plan_greedy(other, n, chunk_limit, largest_first, &chunks, &gave_up);
-    if (good && memory_chunks_total(&chunks) < memory_chunks_total(io_chunks)) {
-        const struct memory_chunks worse = *io_chunks;
-        *io_chunks = chunks;
-        chunks = worse;
-        memcpy(blocks, other, (size_t)n * sizeof(other[0]));
-    }
-    memory_chunks_free(&chunks);
-    ggml_mem_free(other);
-    return good || gave_up;
-}
-
-// In as many chunks as it takes. The longest-lived first suits one chunk better than the largest
-// first, and less well several.
-static bool plan_in_chunks(struct memory_block *blocks, int32_t n, size_t chunk_limit,
-                           size_t good_enough, bool is_split, struct memory_chunks *out_chunks) {
-    const bool largest_first[] = {is_split, !is_split};
-    bool good = memory_plan_by_time(blocks, n, chunk_limit, out_chunks);
-    for (int i = 0; i < 2 && good && memory_chunks_total(out_chunks) > good_enough; ++i) {
-        good = try_greedy(blocks, n, chunk_limit, largest_first[i], out_chunks);
-    }
-    return good;
+// In as many chunks as it takes.
+static bool plan_in_chunks(struct memory_block *blocks, int32_t n,
+                           const struct memory_timeline *timeline, size_t chunk_limit,
+                           struct memory_chunks *out_chunks) {
+    return memory_plan_greedy(blocks, n, timeline, chunk_limit, out_chunks) ||
+           memory_plan_by_time(blocks, n, timeline, chunk_limit, out_chunks);
 }
 
 // A limit of half the address space keeps sums of offsets and sizes from overflowing.
@@ -112,14 +86,12 @@ bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit, siz
     *out_chunks = (struct memory_chunks){0};
     if (chunk_limit > SIZE_MAX / 2) chunk_limit = SIZE_MAX / 2;
     if (!memory_timeline_make(blocks, n, &timeline)) return false;
-    const bool is_split = timeline.most > chunk_limit;
     const size_t close = add_saturated(timeline.most, timeline.most / 50);
-    const size_t good_enough = close > at_hand ? close : at_hand;
-    const size_t needed = plan_in_one(blocks, n, chunk_limit, good_enough, &timeline);
+    const size_t needed = plan_in_one(blocks, n, chunk_limit, MAX(close, at_hand), &timeline);
+    const bool good = needed != SIZE_MAX
+                          ? place_in_one(blocks, n, chunk_limit, out_chunks)
+                          : plan_in_chunks(blocks, n, &timeline, chunk_limit, out_chunks);
     memory_timeline_free(&timeline);
-    const bool good = needed != SIZE_MAX ? place_in_one(blocks, n, chunk_limit, out_chunks)
-                                         : plan_in_chunks(blocks, n, chunk_limit, good_enough,
-                                                          is_split, out_chunks);
     if (!good) memory_chunks_free(out_chunks);
     return good;
 }

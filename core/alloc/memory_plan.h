@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Offline memory planning (dynamic storage allocation with known live ranges, an NP-hard problem:
 // Garey and Johnson, Computers and Intractability, SR2): finds offsets for blocks so that blocks
-// which live at the same time never overlap, and the peak is small. memory_plan() goes from the
-// fastest heuristic to the slowest, until one needs at most 1/50 more than the lower bound: around
-// the peak, in windows of the time, first fit by time, and greedily. By time is there because it
-// takes any blocks; the others because without any of them the graphs of some kind of model
-// (tools/bench/families.h) need more than 1.05 times the bound: docs/scheduler.md has the table.
+// which live at the same time never overlap, and the peak is small. memory_plan() tries the fastest
+// heuristics first: around the peak, and in windows of the time. If neither needs at most 1/50 more
+// than the lower bound it plans greedily, and where that takes too long by first fit in the order
+// of time, which takes any blocks. The others are there because without any of them the graphs of
+// some kind of model (tools/bench/families.h) need more than 1.05 times the bound:
+// docs/scheduler.md has the table.
 #ifndef GGML_ALLOC_MEMORY_PLAN_H
 #define GGML_ALLOC_MEMORY_PLAN_H
 
@@ -39,16 +40,6 @@ bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit, siz
 void memory_chunks_free(struct memory_chunks *chunks);
 size_t memory_chunks_total(const struct memory_chunks *chunks);
 
-// The heuristics that use several chunks; alloc/memory_timeline.h has the others.
-
-// First fit in execution order. false when memory runs out.
-bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
-                         struct memory_chunks *out_chunks);
-// Greedy, the longest-lived or the largest block first. false when memory runs out, or when it
-// gives up (*out_gave_up) because there are too many blocks to compare all; there are no chunks
-// then.
-bool memory_plan_greedy(struct memory_block *blocks, int32_t n, size_t chunk_limit,
-                        bool largest_first, struct memory_chunks *out_chunks, bool *out_gave_up);
 // Opens a chunk that can grow to max(size, chunk_limit) bytes; false when memory runs out.
 bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_limit);
 // Puts the block at a place.

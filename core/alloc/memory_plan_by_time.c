@@ -33,16 +33,17 @@ static bool place(struct by_time *plan, struct memory_block *block) {
 }
 
 // Blocks without bytes are in no timeline: they take nothing of the first chunk.
-bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+bool memory_plan_by_time(struct memory_block *blocks, int32_t n,
+                         const struct memory_timeline *timeline, size_t chunk_limit,
                          struct memory_chunks *out_chunks) {
     struct by_time plan = {.chunk_limit = chunk_limit, .chunks = out_chunks};
-    struct memory_timeline timeline;
-    bool good = memory_timeline_make(blocks, n, &timeline);
+    bool good = true;
+    *out_chunks = (struct memory_chunks){0};
     for (int32_t i = 0; i < n && good; ++i) {
         if (blocks[i].size == 0) good = place(&plan, &blocks[i]);
     }
-    for (int32_t i = 0; i < timeline.n_events && good; ++i) {
-        const int32_t event = timeline.events[i];
+    for (int32_t i = 0; i < timeline->n_events && good; ++i) {
+        const int32_t event = timeline->events[i];
         if (event >= 0) {
             good = place(&plan, &blocks[event]);
         } else {
@@ -50,7 +51,7 @@ bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_li
             free_list_release(&plan.lists[past->chunk], past->offset, past->size);
         }
     }
-    memory_timeline_free(&timeline);
+    if (!good) memory_chunks_free(out_chunks);
     ggml_mem_free(plan.lists);
     return good;
 }

@@ -1,26 +1,63 @@
 // SPDX-License-Identifier: MIT
-// Greedy planning, into chunks ("greedy by size" of Pisarchyk and Lee, Efficient memory management
-// for deep neural net inference, 2020): each block, the longest-lived or the largest first, goes to
-// the lowest free range that holds it among those placed blocks whose live ranges overlap its own.
-// In one chunk long-lived blocks are out of the way of others at the bottom; in several, large
-// blocks leave the fewest gaps. O(n log n) for sorting, and the blocks that live about when each
-// does (placed_blocks.h), up to a limit at which another planner does.
+// Greedy planning, into chunks (Pisarchyk and Lee, Efficient memory management for deep neural net
+// inference, 2020): one block after the other goes to the lowest range that is free as long as it
+// lives. In one chunk "by breadth", the most that lives at once while a block does, so that what
+// lives at the peak is stacked without gaps and the rest fills in; where more lives than one chunk
+// holds "by size", which leaves the fewest gaps. Of equal ones the longest-lived is first. O(n log
+// n) for sorting, and for each block those that live about when it does (placed_blocks.h), up to a
+// limit at which another planner does.
 #include <stdlib.h>
 
+#include "alloc/memory_timeline.h"
 #include "alloc/placed_blocks.h"
 #include "base/mem.h"
+#include "ggml-impl.h"
+
+struct ranked_block {
+    struct memory_block *block;
+    size_t rank; // its breadth, the most that lives at once while it does, or its size
+};
 
 // A plan under way.
 struct greedy {
+    struct ranked_block *order;
     struct placed_blocks placed;
-    struct memory_chunks chunks;
+    struct memory_chunks *chunks;
     size_t chunk_limit;
 };
+
+// Breadths, by a look at all events while a block lives, which count as comparisons.
+static void find_breadths(struct greedy *plan, const struct memory_timeline *timeline) {
+    int64_t *n_compared = &plan->placed.n_compared;
+    for (int32_t i = 0; i < timeline->n_events; ++i) {
+        const int32_t number = timeline->events[i];
+        if (number < 0) continue;
+        size_t breadth = 0;
+        int32_t k = i;
+        for (; timeline->events[k] != ~number; ++k) {
+            breadth = MAX(breadth, timeline->live[k]);
+        }
+        plan->order[number].rank = breadth;
+        *n_compared += k - i;
+        if (*n_compared > PLACED_BLOCKS_MOST_COMPARED) return;
+    }
+}
+
+// For qsort(); at last by the order of the blocks, so that plans don't depend on the C library.
+static int compare(const void *left, const void *right) {
+    const struct ranked_block *a = left, *b = right;
+    const int64_t a_life = (int64_t)a->block->last - a->block->first;
+    const int64_t b_life = (int64_t)b->block->last - b->block->first;
+    if (a->rank != b->rank) return a->rank > b->rank ? -1 : 1;
+    if (a_life != b_life) return a_life > b_life ? -1 : 1;
+    if (a->block->size != b->block->size) return a->block->size > b->block->size ? -1 : 1;
+    return (a->block > b->block) - (a->block < b->block);
+}
 
 // In the first chunk with a free range that is large enough, else in a new one; false when memory
 // runs out.
 static bool place(struct greedy *plan, struct memory_block *block) {
-    struct memory_chunks *chunks = &plan->chunks;
+    struct memory_chunks *chunks = plan->chunks;
     block->chunk = 0;
     block->offset = 0;
     placed_blocks_fit(&plan->placed, chunks, block);
@@ -33,52 +70,30 @@ static bool place(struct greedy *plan, struct memory_block *block) {
     return true;
 }
 
-static int64_t lifetime(const struct memory_block *block) {
-    return (int64_t)block->last - block->first + 1;
+// Lists the blocks in the order in which they are placed.
+static void rank(struct greedy *plan, struct memory_block *blocks, int32_t n,
+                 const struct memory_timeline *timeline) {
+    for (int32_t i = 0; i < n; ++i) {
+        plan->order[i] = (struct ranked_block){&blocks[i], blocks[i].size};
+    }
+    if (timeline->most <= plan->chunk_limit) find_breadths(plan, timeline);
+    qsort(plan->order, (size_t)n, sizeof(plan->order[0]), compare);
 }
 
-// For qsort(): -1 where the first criterion is larger, then the second, as sizes repeat a lot in a
-// graph; then the order of the blocks, so that plans don't depend on the C library.
-static int compare(uint64_t a, uint64_t b, uint64_t a_second, uint64_t b_second, const void *left,
-                   const void *right) {
-    if (a != b) return a > b ? -1 : 1;
-    if (a_second != b_second) return a_second > b_second ? -1 : 1;
-    return (left > right) - (left < right);
-}
-
-static int compare_lifetimes(const void *left, const void *right) {
-    const struct memory_block *a = *(struct memory_block *const *)left;
-    const struct memory_block *b = *(struct memory_block *const *)right;
-    return compare((uint64_t)lifetime(a), (uint64_t)lifetime(b), a->size, b->size, a, b);
-}
-
-static int compare_sizes(const void *left, const void *right) {
-    const struct memory_block *a = *(struct memory_block *const *)left;
-    const struct memory_block *b = *(struct memory_block *const *)right;
-    return compare(a->size, b->size, (uint64_t)lifetime(a), (uint64_t)lifetime(b), a, b);
-}
-
-bool memory_plan_greedy(struct memory_block *blocks, int32_t n, size_t chunk_limit,
-                        bool largest_first, struct memory_chunks *out_chunks, bool *out_gave_up) {
-    struct greedy plan = {.chunk_limit = chunk_limit};
-    struct memory_block **order = ggml_mem_alloc(((size_t)n + 1) * sizeof(order[0]));
-    bool good = order && placed_blocks_begin(blocks, n, &plan.placed);
-    *out_gave_up = false;
+bool memory_plan_greedy(struct memory_block *blocks, int32_t n,
+                        const struct memory_timeline *timeline, size_t chunk_limit,
+                        struct memory_chunks *out_chunks) {
+    struct greedy plan = {.chunks = out_chunks, .chunk_limit = chunk_limit};
+    *out_chunks = (struct memory_chunks){0};
+    plan.order = ggml_mem_alloc(((size_t)n + 1) * sizeof(plan.order[0]));
+    bool good = plan.order && placed_blocks_begin(blocks, n, &plan.placed);
+    if (good) rank(&plan, blocks, n, timeline);
     for (int32_t i = 0; i < n && good; ++i) {
-        order[i] = &blocks[i];
+        good = plan.placed.n_compared <= PLACED_BLOCKS_MOST_COMPARED &&
+               place(&plan, plan.order[i].block);
     }
-    if (good) {
-        qsort(order, (size_t)n, sizeof(order[0]),
-              largest_first ? compare_sizes : compare_lifetimes);
-    }
-    for (int32_t i = 0; i < n && good && !*out_gave_up; ++i) {
-        good = place(&plan, order[i]);
-        *out_gave_up = plan.placed.n_compared > PLACED_BLOCKS_MOST_COMPARED;
-    }
-    good = good && !*out_gave_up;
-    *out_chunks = plan.chunks;
     if (!good) memory_chunks_free(out_chunks);
-    ggml_mem_free(order);
+    ggml_mem_free(plan.order);
     placed_blocks_free(&plan.placed);
     return good;
 }

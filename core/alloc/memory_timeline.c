@@ -88,7 +88,7 @@ bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
                           struct memory_timeline *out_timeline) {
     *out_timeline = (struct memory_timeline){0};
     out_timeline->events = ggml_mem_alloc((2 * (size_t)n + 1) * sizeof(out_timeline->events[0]));
-    out_timeline->live = ggml_mem_alloc((2 * (size_t)n + 1) * sizeof(out_timeline->live[0]));
+    out_timeline->live = ggml_mem_calloc(2 * (size_t)n + 1, sizeof(out_timeline->live[0]));
     if (!out_timeline->events || !out_timeline->live ||
         (n > 0 && !sort_by_counting(blocks, n, out_timeline))) {
         memory_timeline_free(out_timeline);

@@ -37,4 +37,17 @@ size_t memory_plan_around_peak(struct memory_block *blocks, const struct memory_
 size_t memory_plan_windowed(struct memory_block *blocks, int32_t n,
                             const struct memory_timeline *timeline, size_t good_enough);
 
+// The planners that use several chunks. Both return false when memory runs out; there are no chunks
+// then.
+
+// First fit in the order of the timeline. [any-thread]
+bool memory_plan_by_time(struct memory_block *blocks, int32_t n,
+                         const struct memory_timeline *timeline, size_t chunk_limit,
+                         struct memory_chunks *out_chunks);
+// Greedy by breadth, or by size. Also false when too many blocks live at once to compare them all.
+// [any-thread]
+bool memory_plan_greedy(struct memory_block *blocks, int32_t n,
+                        const struct memory_timeline *timeline, size_t chunk_limit,
+                        struct memory_chunks *out_chunks);
+
 #endif

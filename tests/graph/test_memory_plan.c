@@ -66,7 +66,7 @@ static void test_random_blocks_never_overlap(void **state) {
     const size_t limits[] = {SIZE_MAX, 40000, 5000, 32, 1};
     for (uint32_t seed = 0; seed < 60; ++seed) {
         struct memory_chunks chunks;
-        bool gave_up;
+        struct memory_timeline timeline;
         const int32_t n = (int32_t)(seed * 5);
         const size_t limit = limits[seed % 5];
         random_state = seed;
@@ -75,14 +75,14 @@ static void test_random_blocks_never_overlap(void **state) {
         check_no_overlap(blocks, n, &chunks);
         assert_true(memory_chunks_total(&chunks) >= lower_bound(blocks, n));
         memory_chunks_free(&chunks);
-        assert_true(memory_plan_by_time(blocks, n, limit, &chunks));
+        assert_true(memory_timeline_make(blocks, n, &timeline));
+        assert_true(memory_plan_by_time(blocks, n, &timeline, limit, &chunks));
         check_no_overlap(blocks, n, &chunks);
         memory_chunks_free(&chunks);
-        for (int largest_first = 0; largest_first < 2; ++largest_first) {
-            assert_true(memory_plan_greedy(blocks, n, limit, largest_first, &chunks, &gave_up));
-            check_no_overlap(blocks, n, &chunks);
-            memory_chunks_free(&chunks);
-        }
+        assert_true(memory_plan_greedy(blocks, n, &timeline, limit, &chunks));
+        check_no_overlap(blocks, n, &chunks);
+        memory_chunks_free(&chunks);
+        memory_timeline_free(&timeline);
     }
 }
 
@@ -111,13 +111,14 @@ static void test_many_long_lived_blocks_stay_cheap(void **state) {
     (void)state;
     const int32_t n = 20000;
     struct memory_block *blocks = ggml_mem_alloc((size_t)n * sizeof(*blocks));
-    struct memory_chunks chunks = {0};
-    bool gave_up;
+    struct memory_chunks chunks;
+    struct memory_timeline timeline;
     random_state = 5;
     make_random(blocks, n, n, 100);
-    assert_false(memory_plan_greedy(blocks, n, SIZE_MAX / 2, false, &chunks, &gave_up));
-    assert_true(gave_up);
-    memory_chunks_free(&chunks);
+    assert_true(memory_timeline_make(blocks, n, &timeline));
+    assert_false(memory_plan_greedy(blocks, n, &timeline, SIZE_MAX / 2, &chunks));
+    assert_null(chunks.sizes);
+    memory_timeline_free(&timeline);
     assert_true(memory_plan(blocks, n, SIZE_MAX, 0, &chunks));
     assert_true(memory_chunks_total(&chunks) < lower_bound(blocks, n) * 3 / 2);
     memory_chunks_free(&chunks);
