@@ -12,6 +12,7 @@
 
 #include "alloc/memory_plan.h"
 #include "alloc/memory_timeline.h"
+#include "alloc/placed_blocks.h"
 #include "base/mem.h"
 
 static uint64_t random_state;
@@ -104,6 +105,63 @@ static void test_lower_bound_by_brute_force(void **state) {
     }
     blocks[0] = blocks[1] = (struct memory_block){.size = SIZE_MAX / 2 + 1, .last = 1};
     assert_int_equal(lower_bound(blocks, 2), SIZE_MAX);
+}
+
+// --- placed blocks
+
+// Whether a block would lie where no other does while it lives, in a chunk that holds it.
+static bool is_free(const struct memory_block *blocks, int32_t n, const struct memory_block *block,
+                    const struct memory_chunks *chunks) {
+    bool fits = block->offset + block->size <= chunks->limits[block->chunk];
+    for (int32_t i = 0; i < n && fits; ++i) {
+        const bool same_time = blocks[i].first <= block->last && block->first <= blocks[i].last;
+        fits = !same_time || blocks[i].chunk != block->chunk ||
+               blocks[i].offset >= block->offset + block->size ||
+               blocks[i].offset + blocks[i].size <= block->offset;
+    }
+    return fits;
+}
+
+// By trying every chunk and multiple of 32 from the block's place on; the new chunk if all fail.
+static void fit_by_trying(const struct memory_block *blocks, int32_t n,
+                          const struct memory_chunks *chunks, struct memory_block *block) {
+    while (block->chunk < chunks->count && !is_free(blocks, n, block, chunks)) {
+        block->offset += 32;
+        if (block->offset <= chunks->limits[block->chunk]) continue;
+        block->offset = 0;
+        ++block->chunk;
+    }
+}
+
+// Blocks in any order, some from a place above the bottom on.
+static void test_blocks_fit_at_the_lowest_place(void **state) {
+    (void)state;
+    enum { N = 120 };
+    struct memory_block blocks[N];
+    for (uint32_t seed = 0; seed < 40; ++seed) {
+        size_t limits[] = {6400, 3200, 0, 9600};
+        const struct memory_chunks chunks = {.limits = limits, .count = 4};
+        struct placed_blocks placed;
+        int32_t n = 0;
+        random_state = seed;
+        make_random(blocks, N, seed % 2 == 0 ? 60 : 5000, 20 * (seed % 5));
+        assert_true(placed_blocks_begin(blocks, N, &placed));
+        for (int32_t i = 0; i < N; ++i) {
+            struct memory_block expected = blocks[i];
+            if (expected.size == 0 || expected.size > 9600) continue;
+            expected.offset = i % 3 == 0 ? 320 : 0;
+            struct memory_block found = expected;
+            fit_by_trying(blocks, n, &chunks, &expected);
+            placed_blocks_fit(&placed, &chunks, &found);
+            assert_int_equal(found.chunk, expected.chunk);
+            assert_int_equal(found.offset, expected.offset);
+            if (found.chunk == chunks.count) continue;
+            placed_blocks_add(&placed, &found);
+            blocks[n++] = found; // those before i are done with
+        }
+        assert_true(n > N / 4);
+        placed_blocks_free(&placed);
+    }
 }
 
 // Blocks that all live at once defeat greedy planning: it must notice before it gets slow.
@@ -398,6 +456,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_blocks_never_overlap),
         cmocka_unit_test(test_lower_bound_by_brute_force),
+        cmocka_unit_test(test_blocks_fit_at_the_lowest_place),
         cmocka_unit_test(test_many_long_lived_blocks_stay_cheap),
         cmocka_unit_test(test_timelines),
         cmocka_unit_test(test_plans_around_peaks_never_overlap),
