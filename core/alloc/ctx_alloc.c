@@ -155,12 +155,11 @@ static bool place_views(const struct request *request) {
 struct buffer_list {
     ggml_backend_buffer_t *items;
     size_t count;
-    int32_t capacity;
+    int32_t items_capacity;
 };
 
 static bool add_buffer(struct buffer_list *list, const struct request *request, size_t size) {
-    if (!array_grow(&list->items, &list->capacity, (int64_t)list->count + 1,
-                    sizeof(list->items[0]))) {
+    if (!ARRAY_GROW(list, items, (int64_t)list->count + 1)) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to list the buffers", request->caller);
         return false;
     }

@@ -18,7 +18,7 @@ struct copier {
     struct copied *tensors; // in order of discovery
     struct tensor_index ids;
     int32_t n_tensors, n_views;
-    int32_t capacity;
+    int32_t tensors_capacity;
 };
 
 static struct tensor_list copier_list(const struct copier *copier) {
@@ -43,8 +43,7 @@ static bool copier_add(struct copier *copier, struct ggml_tensor *tensor) {
                   tensor->name);
         return false;
     }
-    if (!array_grow(&copier->tensors, &copier->capacity, (int64_t)copier->n_tensors + 1,
-                    sizeof(copier->tensors[0])) ||
+    if (!ARRAY_GROW(copier, tensors, (int64_t)copier->n_tensors + 1) ||
         !tensor_index_grow(&copier->ids, copier_list(copier))) {
         return out_of_memory();
     }

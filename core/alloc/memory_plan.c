@@ -30,14 +30,10 @@ size_t memory_chunks_total(const struct memory_chunks *chunks) {
     return total;
 }
 
-// Both arrays have the same room. A failure leaves the list as it was, but for room.
+// A failure leaves the list as it was, but for room.
 bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_limit) {
     const int64_t n = (int64_t)chunks->count + 1;
-    int32_t capacity = chunks->capacity;
-    if (!array_grow(&chunks->sizes, &capacity, n, sizeof(chunks->sizes[0])) ||
-        !array_grow(&chunks->limits, &chunks->capacity, n, sizeof(chunks->limits[0]))) {
-        return false;
-    }
+    if (!ARRAY_GROW(chunks, sizes, n) || !ARRAY_GROW(chunks, limits, n)) return false;
     chunks->sizes[chunks->count] = 0;
     chunks->limits[chunks->count++] = size > chunk_limit ? size : chunk_limit;
     return true;

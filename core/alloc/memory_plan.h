@@ -28,7 +28,7 @@ struct memory_chunks {
     size_t *sizes;
     size_t *limits;
     int32_t count;
-    int32_t capacity;
+    int32_t sizes_capacity, limits_capacity;
 };
 
 // Places n blocks into chunks of at most chunk_limit bytes (a larger block gets a chunk of its

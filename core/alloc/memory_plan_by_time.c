@@ -25,7 +25,7 @@ static bool place(struct by_time *plan, struct memory_block *block) {
         return true;
     }
     if (!memory_chunks_add(chunks, block->size, plan->chunk_limit) ||
-        !array_grow(&plan->lists, &plan->lists_capacity, chunks->count, sizeof(plan->lists[0]))) {
+        !ARRAY_GROW(plan, lists, chunks->count)) {
         return false;
     }
     free_list_begin(&plan->lists[chunks->count - 1], 0);

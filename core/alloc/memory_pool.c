@@ -42,8 +42,7 @@ bool memory_pool_fits(const struct memory_pool *pool, const size_t *sizes, int32
 }
 
 bool memory_pool_provide(struct memory_pool *pool, const size_t *sizes, int32_t n) {
-    if (!array_grow(&pool->chunks, &pool->chunks_capacity, n, sizeof(pool->chunks[0])))
-        return false;
+    if (!ARRAY_GROW(pool, chunks, n)) return false;
     while (pool->n_chunks < n) {
         pool->chunks[pool->n_chunks++] = (struct memory_chunk){0};
     }

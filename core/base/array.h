@@ -23,4 +23,8 @@ static inline bool array_grow(void *array, int32_t *capacity, int64_t needed, si
     return needed <= *capacity || array_grow_slow(array, capacity, needed, element);
 }
 
+// The same for the array `field` of what `owner` points to, whose capacity is `field`_capacity.
+#define ARRAY_GROW(owner, field, needed)                                                           \
+    array_grow(&(owner)->field, &(owner)->field##_capacity, needed, sizeof((owner)->field[0]))
+
 #endif

@@ -129,8 +129,7 @@ static bool find_ranges(struct ggml_gallocr *galloc, const struct ggml_cgraph *s
     struct sched_placement *placement = &galloc->placement;
     galloc->cache.valid = false;
     if (!sched_graph_make(&galloc->setup, source, graph) ||
-        !array_grow(&placement->placed, &placement->placed_capacity, graph->n_values,
-                    sizeof(placement->placed[0])) ||
+        !ARRAY_GROW(placement, placed, graph->n_values) ||
         !place_listed(galloc, 0, graph->n_nodes, node_ids) ||
         !place_listed(galloc, graph->n_nodes, graph->n_leafs, leaf_ids)) {
         return false;
@@ -154,7 +153,7 @@ static bool provide(struct ggml_gallocr *galloc) {
 static bool keep_ids(struct ggml_gallocr *galloc) {
     const int32_t n = galloc->graph.n_nodes + galloc->graph.n_leafs;
     if (galloc->setup.n_streams == 1) return true;
-    if (!array_grow(&galloc->ids, &galloc->ids_capacity, n, sizeof(galloc->ids[0]))) return false;
+    if (!ARRAY_GROW(galloc, ids, n)) return false;
     for (int32_t i = 0; i < n; ++i) {
         galloc->ids[i] = galloc->placement.placed[i].backend;
     }

@@ -106,9 +106,7 @@ bool gguf_pair_put(struct gguf_context *ctx, struct gguf_pair *pair) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "gguf: a key is empty");
         goto fail;
     }
-    if (!array_grow(&ctx->pairs, &ctx->pairs_capacity, (int64_t)ctx->n_pairs + 1,
-                    sizeof(ctx->pairs[0])))
-        goto fail;
+    if (!ARRAY_GROW(ctx, pairs, (int64_t)ctx->n_pairs + 1)) goto fail;
     if (!name_index_reserve(&ctx->keys)) goto fail;
     if (is_alignment(pair->key) &&
         (!alignment_from(pair, &alignment) || !gguf_infos_place(ctx, alignment))) {

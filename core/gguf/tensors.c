@@ -80,9 +80,7 @@ static bool too_large(const char *name) {
 bool gguf_info_put(struct gguf_context *ctx, const struct ggml_tensor *tensor, size_t size) {
     size_t end = ctx->data_size;
     if (!advance(&end, size, ctx->alignment)) return too_large(tensor->name);
-    if (!array_grow(&ctx->infos, &ctx->infos_capacity, (int64_t)ctx->n_infos + 1,
-                    sizeof(ctx->infos[0])))
-        return false;
+    if (!ARRAY_GROW(ctx, infos, (int64_t)ctx->n_infos + 1)) return false;
     if (!name_index_reserve(&ctx->names)) return false;
     ctx->infos[ctx->n_infos] = (struct gguf_info){*tensor, ctx->data_size, size};
     name_index_add(&ctx->names, tensor->name, ctx->n_infos++);

@@ -17,8 +17,7 @@ bool sched_is_expert_copy(const struct sched_graph *graph, const struct sched_co
 
 // Clears one flag per expert; false when memory runs out.
 static bool make_room(struct sched_experts *known, int64_t count) {
-    if (!array_grow(&known->used, &known->used_capacity, count, sizeof(known->used[0])))
-        return false;
+    if (!ARRAY_GROW(known, used, count)) return false;
     memset(known->used, 0, (size_t)count);
     known->count = count;
     return true;

@@ -49,8 +49,7 @@ static bool store_pin(struct ggml_backend_sched *sched, struct ggml_tensor *node
     }
     const struct tensor_list list = {sched->setup.pins, sizeof(sched->setup.pins[0])};
     if (!tensor_index_grow(&sched->setup.pin_ids, list) ||
-        !array_grow(&sched->setup.pins, &sched->setup.pins_capacity,
-                    (int64_t)sched->setup.n_pins + 1, sizeof(sched->setup.pins[0]))) {
+        !ARRAY_GROW(&sched->setup, pins, (int64_t)sched->setup.n_pins + 1)) {
         return false;
     }
     sched->setup.pins[sched->setup.n_pins] = (struct sched_pin){node, b};

@@ -147,10 +147,8 @@ static bool can_recur(const struct sched_cache *cache, const struct sched_setup 
 void sched_cache_remember(const struct sched_setup *setup, const struct sched_graph *graph,
                           const struct ggml_cgraph *source, struct sched_cache *cache) {
     const int32_t n = graph->n_values;
-    cache->valid =
-        looks_alike(graph, cache) && can_recur(cache, setup, graph, source) &&
-        array_grow(&cache->values, &cache->values_capacity, n, sizeof(cache->values[0])) &&
-        array_grow(&cache->tensors, &cache->tensors_capacity, n, sizeof(cache->tensors[0]));
+    cache->valid = looks_alike(graph, cache) && can_recur(cache, setup, graph, source) &&
+                   ARRAY_GROW(cache, values, n) && ARRAY_GROW(cache, tensors, n);
     for (int32_t i = 0; i < n && cache->valid; ++i) {
         cache->tensors[i] = graph->values[i].tensor;
         remember_tensor(graph->values[i].tensor, &cache->values[i]);

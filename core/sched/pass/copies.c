@@ -48,8 +48,7 @@ bool sched_copies_make(const struct sched_setup *setup, const struct sched_graph
                        struct tensor_pool *pool, struct sched_copies *out) {
     out->depth = setup->pipeline_depth;
     out->slot = slot;
-    bool made = array_grow(&out->tensors, &out->tensors_capacity,
-                           (int64_t)partition->n_copies * out->depth, sizeof(out->tensors[0]));
+    bool made = ARRAY_GROW(out, tensors, (int64_t)partition->n_copies * out->depth);
     for (int32_t i = 0; i < partition->n_copies && made; ++i) {
         made = make_copy(setup, graph, &partition->copies[i], pool, out,
                          &out->tensors[(int64_t)i * out->depth]);

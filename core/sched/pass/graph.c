@@ -21,10 +21,8 @@ static int32_t memory_id(const struct sched_setup *setup, ggml_backend_buffer_ty
     for (int32_t known = 0; known < id; ++known) {
         if (out->memories[known].buft == buft) return known;
     }
-    if (!array_grow(&out->memories, &out->memories_capacity, (int64_t)id + 1,
-                    sizeof(out->memories[0])) ||
-        !array_grow(&out->readers, &out->readers_capacity, (id + (int64_t)1) * out->n_streams,
-                    sizeof(out->readers[0]))) {
+    if (!ARRAY_GROW(out, memories, (int64_t)id + 1) ||
+        !ARRAY_GROW(out, readers, (id + (int64_t)1) * out->n_streams)) {
         return -1;
     }
     int32_t first_reader = -1;
@@ -117,10 +115,6 @@ static inline bool fill_value(const struct sched_setup *setup, int32_t number,
     return true;
 }
 
-static bool room_for_values(struct sched_graph *out, int64_t n) {
-    return array_grow(&out->values, &out->values_capacity, n, sizeof(out->values[0]));
-}
-
 // Whether the scheduler itself made the tensor, as a copy: an application may have got hold of one.
 static bool is_own_tensor(const struct sched_setup *setup, const struct ggml_tensor *tensor) {
     bool own = false;
@@ -158,7 +152,7 @@ static int32_t add_mentioned(const struct sched_setup *setup, struct ggml_tensor
         return -1;
     }
     const int32_t number = out->n_values;
-    if (!room_for_values(out, (int64_t)number + 1)) return -1;
+    if (!ARRAY_GROW(out, values, (int64_t)number + 1)) return -1;
     if (!tensor_index_grow(&out->ids, sched_list(out))) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %d tensors", setup->function,
                   (int)number);
@@ -217,10 +211,7 @@ static bool add_edges(const struct sched_setup *setup, int32_t node, struct sche
     int32_t n_edges = out->n_edges;
     uint16_t traits = 0;
     out->first_edge[node] = n_edges;
-    if (!array_grow(&out->edges, &out->edges_capacity, (int64_t)n_edges + n_sources,
-                    sizeof(out->edges[0]))) {
-        return false;
-    }
+    if (!ARRAY_GROW(out, edges, (int64_t)n_edges + n_sources)) return false;
     for (int k = 0; k < n_sources; ++k) {
         struct ggml_tensor *source = tensor->src[k];
         if (!source || source == tensor) continue;
@@ -285,10 +276,8 @@ static bool begin(const struct sched_setup *setup, const struct ggml_cgraph *gra
                   (long long)n);
         return false;
     }
-    if (!room_for_values(out, n) ||
-        !array_grow(&out->edges, &out->edges_capacity, 1, sizeof(out->edges[0])) ||
-        !array_grow(&out->first_edge, &out->first_edge_capacity, (int64_t)graph->n_nodes + 1,
-                    sizeof(out->first_edge[0]))) {
+    if (!ARRAY_GROW(out, values, n) || !ARRAY_GROW(out, edges, 1) ||
+        !ARRAY_GROW(out, first_edge, (int64_t)graph->n_nodes + 1)) {
         return false;
     }
     out->n_nodes = graph->n_nodes;

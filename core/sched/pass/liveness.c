@@ -19,13 +19,6 @@ struct finder {
     struct sched_liveness *out;
 };
 
-// One element more than there are entries, so that no array is NULL for an empty graph.
-static bool make_room(struct sched_liveness *out) {
-    const int64_t n = (int64_t)out->n_entries + 1;
-    return array_grow(&out->ranges, &out->ranges_capacity, n, sizeof(out->ranges[0])) &&
-           array_grow(&out->numbers, &out->numbers_capacity, n, sizeof(out->numbers[0]));
-}
-
 // Nodes that read a copy use its memory, not that of the original: any of a pipeline's, which live
 // for ever. false when memory runs out.
 static bool redirect_edges(const struct finder *finder) {
@@ -34,8 +27,7 @@ static bool redirect_edges(const struct finder *finder) {
     const int32_t depth = finder->setup->pipeline_depth;
     struct sched_liveness *out = finder->out;
     if (partition->n_rewrites == 0) return true;
-    if (!array_grow(&out->edges, &out->edges_capacity, n_edges, sizeof(out->edges[0])))
-        return false;
+    if (!ARRAY_GROW(out, edges, n_edges)) return false;
     memcpy(out->edges, finder->graph->edges, (size_t)n_edges * sizeof(out->edges[0]));
     for (int32_t i = 0; i < partition->n_rewrites; ++i) {
         const struct sched_rewrite *rewrite = &partition->rewrites[i];
@@ -306,7 +298,10 @@ bool sched_find_liveness(const struct sched_setup *setup, const struct sched_gra
     out->n_numbers = 0;
     const bool moved = !graph->in_order || subgraphs->order;
     const bool any_early = graph->any_early || moved; // among the nodes
-    if (!make_room(out) || !redirect_edges(&finder)) return false;
+    // One element more than there are entries, so that no array is NULL for an empty graph.
+    const int64_t n = (int64_t)out->n_entries + 1;
+    if (!ARRAY_GROW(out, ranges, n) || !ARRAY_GROW(out, numbers, n) || !redirect_edges(&finder))
+        return false;
     if (any_early) note_early(&finder, moved);
     if (!reserve_all(&finder, any_early)) return false;
     const bool tried = known && known->valid && known->n_entries == out->n_entries;

@@ -33,10 +33,7 @@ static int32_t find_copy(const struct sched_partition *out, int32_t value, int32
 static int32_t add_copy(struct sched_partition *out, int32_t value, int32_t backend,
                         bool with_original) {
     const int32_t copy = out->n_copies;
-    if (!array_grow(&out->copies, &out->copies_capacity, (int64_t)copy + 1,
-                    sizeof(out->copies[0]))) {
-        return -1;
-    }
+    if (!ARRAY_GROW(out, copies, (int64_t)copy + 1)) return -1;
     out->copies[copy] = (struct sched_copy){
         .value = value,
         .backend = backend,
@@ -61,10 +58,7 @@ static bool add_input_slots(const struct cutter *cutter, int32_t value) {
 
 // Ends the last split before node `start` and begins one there.
 static bool begin_split(struct sched_partition *out, int32_t backend, int32_t start) {
-    if (!array_grow(&out->splits, &out->splits_capacity, (int64_t)out->n_splits + 1,
-                    sizeof(out->splits[0]))) {
-        return false;
-    }
+    if (!ARRAY_GROW(out, splits, (int64_t)out->n_splits + 1)) return false;
     if (out->n_splits > 0) out->splits[out->n_splits - 1].i_end = start;
     out->splits[out->n_splits++] = (struct sched_split){
         .backend = backend,
@@ -108,10 +102,7 @@ static bool waits_for(const struct sched_partition *out, int32_t backend) {
 // The result of another stream is read in place: it has to be there.
 static bool wait_for(struct sched_partition *out, int32_t backend) {
     if (waits_for(out, backend)) return true;
-    if (!array_grow(&out->waits, &out->waits_capacity, (int64_t)out->n_waits + 1,
-                    sizeof(out->waits[0]))) {
-        return false;
-    }
+    if (!ARRAY_GROW(out, waits, (int64_t)out->n_waits + 1)) return false;
     out->waits[out->n_waits++] = backend;
     current_split(out)->n_waits++;
     return true;
@@ -142,18 +133,14 @@ static bool use_copy(const struct cutter *cutter, int32_t node, int32_t e, int32
     const bool first = copy < 0;
     if (first) {
         copy = add_copy(out, edge->value, backend, false);
-        if (copy < 0 || !array_grow(&out->inputs, &out->inputs_capacity, (int64_t)out->n_inputs + 1,
-                                    sizeof(out->inputs[0]))) {
+        if (copy < 0 || !ARRAY_GROW(out, inputs, (int64_t)out->n_inputs + 1)) {
             return false;
         }
         out->inputs[out->n_inputs++] = copy;
         current_split(out)->n_inputs++;
     }
     note_use(cutter, node, edge, &out->copies[copy], first);
-    if (!array_grow(&out->rewrites, &out->rewrites_capacity, (int64_t)out->n_rewrites + 1,
-                    sizeof(out->rewrites[0]))) {
-        return false;
-    }
+    if (!ARRAY_GROW(out, rewrites, (int64_t)out->n_rewrites + 1)) return false;
     out->rewrites[out->n_rewrites++] = (struct sched_rewrite){node, e, copy};
     return true;
 }
@@ -208,10 +195,7 @@ bool sched_partition(const struct sched_setup *setup, const struct sched_graph *
     const struct cutter cutter = {setup, graph, placement->placed, placement, out};
     const size_t n = (size_t)graph->n_values;
     sched_partition_clear(out);
-    if (!array_grow(&out->first_copy, &out->first_copy_capacity, (int64_t)n + 1,
-                    sizeof(out->first_copy[0]))) {
-        return false;
-    }
+    if (!ARRAY_GROW(out, first_copy, (int64_t)n + 1)) return false;
     memset(out->first_copy, 0xFF, n * sizeof(out->first_copy[0]));
     if (!cut_all(&cutter)) return false;
     if (out->n_splits == 0 && graph->n_nodes > 0) { // nothing but views

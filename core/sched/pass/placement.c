@@ -76,9 +76,7 @@ static inline int32_t first_reader(const struct placer *placer, int32_t memory, 
 static bool make_room(const struct placer *placer) {
     struct sched_placement *out = placer->out;
     const int64_t n_answers = (int64_t)placer->graph->n_nodes * placer->setup->n_streams;
-    if (!array_grow(&out->placed, &out->placed_capacity, placer->graph->n_values,
-                    sizeof(out->placed[0])) ||
-        !array_grow(&out->answers, &out->answers_capacity, n_answers, sizeof(out->answers[0]))) {
+    if (!ARRAY_GROW(out, placed, placer->graph->n_values) || !ARRAY_GROW(out, answers, n_answers)) {
         return false;
     }
     if (n_answers > 0) memset(out->answers, SCHED_NOT_ASKED, (size_t)n_answers);

@@ -110,10 +110,7 @@ bool sched_plan_make(const struct sched_setup *setup, const struct sched_livenes
                      const struct sched_buffer_plan *known, struct sched_plan *out) {
     const unsigned long failures_before = ggml_fail_count();
     forget_chunks(setup, out);
-    if (!array_grow(&out->offsets, &out->offsets_capacity, (int64_t)live->n_entries + 1,
-                    sizeof(out->offsets[0]))) {
-        return false;
-    }
+    if (!ARRAY_GROW(out, offsets, (int64_t)live->n_entries + 1)) return false;
     if (live->held) {
         memcpy(out->offsets, known->offsets, (size_t)live->n_entries * sizeof(out->offsets[0]));
         out->fits = true;
@@ -151,8 +148,7 @@ void sched_plan_free(const struct sched_setup *setup, struct sched_plan *plan) {
 void sched_buffer_plan_set(const struct sched_liveness *live, const struct sched_plan *plan,
                            struct sched_buffer_plan *out) {
     const int64_t n = live->n_entries;
-    out->valid = array_grow(&out->ranges, &out->ranges_capacity, n + 1, sizeof(out->ranges[0])) &&
-                 array_grow(&out->offsets, &out->offsets_capacity, n + 1, sizeof(out->offsets[0]));
+    out->valid = ARRAY_GROW(out, ranges, n + 1) && ARRAY_GROW(out, offsets, n + 1);
     if (!out->valid) return;
     out->n_entries = live->n_entries;
     memcpy(out->ranges, live->ranges, (size_t)n * sizeof(out->ranges[0]));

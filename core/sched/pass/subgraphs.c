@@ -64,10 +64,7 @@ static bool note_order(const struct sched_setup *setup, const struct sched_graph
                        const struct sched_partition *partition, const struct ggml_cgraph *source,
                        struct sched_subgraphs *out) {
     const int32_t n = graph->n_nodes;
-    if (!array_grow(&out->order_room, &out->order_room_capacity, 3 * (int64_t)n,
-                    sizeof(out->order_room[0]))) {
-        return false;
-    }
+    if (!ARRAY_GROW(out, order_room, 3 * (int64_t)n)) return false;
     int32_t *order = out->order_room, *steps = order + n, *counts = steps + n;
     for (int32_t s = 0; s < partition->n_splits; ++s) {
         const struct sched_split *split = &partition->splits[s];
@@ -132,8 +129,7 @@ static bool make_parts(const struct sched_setup *setup, const struct sched_graph
 
 // One more than there are splits, so that the array is not NULL for an empty graph.
 static bool room_for_parts(const struct sched_partition *partition, struct sched_parts *parts) {
-    return array_grow(&parts->graphs, &parts->graphs_capacity, (int64_t)partition->n_splits + 1,
-                      sizeof(parts->graphs[0]));
+    return ARRAY_GROW(parts, graphs, (int64_t)partition->n_splits + 1);
 }
 
 // Uses are counted over the whole graph: a fusion must not drop a result that another split reads.
@@ -142,9 +138,7 @@ bool sched_subgraphs_make(const struct sched_setup *setup, const struct sched_gr
                           struct sched_parts *parts, struct sched_subgraphs *out) {
     bool reordered;
     out->order = out->steps = NULL;
-    if (!room_for_parts(partition, parts) ||
-        !array_grow(&out->use_counts, &out->use_counts_capacity, graph->n_nodes,
-                    sizeof(out->use_counts[0]))) {
+    if (!room_for_parts(partition, parts) || !ARRAY_GROW(out, use_counts, graph->n_nodes)) {
         return false;
     }
     ggml_graph_count_uses(source, out->use_counts);
