@@ -69,6 +69,45 @@ def check_project(place, name, *options):
     check(f"{name} has a device", good and name.upper() + "0" in text.split(), text)
 
 
+def check_readme(place, name):
+    """Its commands, one after the other, where nothing was built yet."""
+    place.run("ggml-plugin-new", name, "as-read")
+    folder = os.path.join(place.folder, "as-read")
+    with open(os.path.join(folder, "README.md"), encoding="utf-8") as stream:
+        commands = re.findall(r"^    (\w.*?)(?: +#.*)?$", stream.read(), re.M)
+    check("its README has commands", len(commands) >= 3, commands)
+    for command in commands:
+        if "cmake" not in command or shutil.which("cmake"):
+            good, text = place.run("sh", "-c", command, cwd=folder)
+            check(f"its README: {command}", good and ("ggml-devices" not in command or name.upper() + "0" in text.split()), text)
+
+
+def check_hint(place, prefix):
+    """What has to be said to the build is told where pkg-config does not find the library, and there alone."""
+    told = f"export PKG_CONFIG_PATH={place.env['PKG_CONFIG_PATH']} CMAKE_PREFIX_PATH={prefix}\n"
+    _, silent = place.run("ggml-plugin-new", "mine", "found")
+    _, text = place.run("env", "PKG_CONFIG_PATH=", "PKG_CONFIG_LIBDIR=/nonexistent", "ggml-plugin-new", "mine", "not-found")
+    check("a prefix that is not searched is told", told in text and "export" not in silent, (silent, text))
+
+
+def check_operation(place):
+    """An author's first operation passes every check, and a wrong one does not."""
+    folder = os.path.join(place.folder, "ggml-mine")
+    source, plugin = os.path.join(folder, "mine.c"), os.path.join(folder, "by-meson", "ggml-mine.so")
+    written, text = place.run(os.path.join(os.path.dirname(os.path.abspath(__file__)), "bare", "write_add.sh"), source)
+    good, built = place.run("meson", "compile", "-C", "by-meson", cwd=folder)
+    check("an ADD is written into the skeleton, and builds", written and good, text + built)
+    good, text = place.run("ggml-plugin-check", plugin)
+    check("which keeps the contract", good and re.search(r"^ok .* op\.conformance\.ADD", text, re.M), text)
+    with open(source, encoding="utf-8") as stream:
+        text = stream.read().replace("a[i] + b[i]", "a[i] - b[i]")
+    with open(source, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    place.run("meson", "compile", "-C", "by-meson", cwd=folder)
+    good, text = place.run("ggml-plugin-check", "--only", "op.conformance.ADD", plugin)
+    check("a wrong one does not", not good and re.search(r"^not ok .* op\.", text, re.M), text)
+
+
 def check_attacks(place):
     """Names and folders that would write somewhere else, or run something."""
     victim = os.path.join(place.folder, "victim")
@@ -134,8 +173,12 @@ def check_documents(prefix):
 def main():
     with tempfile.TemporaryDirectory(prefix="ggml-plugin-new-") as folder:
         place = Place(folder)
-        check_documents(place.install())
+        prefix = place.install()
+        check_documents(prefix)
+        check_hint(place, prefix)
         check_project(place, "mine")
+        check_operation(place)
+        check_readme(place, "other")
         check_project(place, "mine_too", "--c++")
         check_attacks(place)
         check_packages(place)

@@ -3,7 +3,8 @@
 # A plugin's author, from a Debian system with nothing in it to a device that adds, and a check that tells when it adds wrong.
 # Usage: author.sh PACKAGES     PACKAGES: a folder with the Debian packages
 packages=$1
-. "$(dirname "$0")/common.sh"
+scripts=$(cd "$(dirname "$0")" && pwd)
+. "$scripts/common.sh"
 
 make() {
     ggml-plugin-new mine
@@ -20,22 +21,7 @@ by_cmake() {
 }
 
 write_add() {
-    cat >add.c <<'END'
-
-static bool takes(const struct ggml_tensor *node) {
-    const struct ggml_tensor *a = node->src[0], *b = node->src[1];
-    return node->op == GGML_OP_ADD && node->type == GGML_TYPE_F32 && a->type == GGML_TYPE_F32 && b->type == GGML_TYPE_F32 &&
-           ggml_are_same_shape(a, b) && ggml_is_contiguous(a) && ggml_is_contiguous(b) && ggml_is_contiguous(node);
-}
-
-static void add(const struct ggml_tensor *node) {
-    const float *a = node->src[0]->data, *b = node->src[1]->data;
-    float *sum = node->data;
-    for (int64_t i = 0; i < ggml_nelements(node); ++i) sum[i] = a[i] + b[i];
-}
-END
-    sed -i -e '/^\/\/ --- stream/r add.c' -e '/host_table \*host = ggml_sdk_host/d' -e 's/host->set_error(host, GGML_HOST_UNSUPPORTED.*/add(node);/' \
-        -e '/return GGML_HOST_UNSUPPORTED;/d' -e 's/return ggml_op_is_empty(op->op);/return ggml_op_is_empty(op->op) || takes(op);/' ggml-mine/mine.c
+    "$scripts/write_add.sh" ggml-mine/mine.c
     ninja -C ggml-mine/build
     ggml-plugin-check ggml-mine/build/ggml-mine.so | tee checked
     tail -n 1 checked | grep -w '0 failed'
