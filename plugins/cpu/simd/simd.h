@@ -50,6 +50,18 @@ CPU_INLINE void vf_store_part(float *p, vf v, int64_t n) {
     memcpy(p, &v, (size_t)n * sizeof(float));
 }
 
+// The same where n may be more than there are.
+CPU_INLINE vf vf_load_most(const float *p, int64_t n) {
+    return n >= LANES ? vf_load(p) : vf_load_part(p, n);
+}
+
+CPU_INLINE void vf_store_most(float *p, vf v, int64_t n) {
+    if (n >= LANES)
+        vf_store(p, v);
+    else
+        vf_store_part(p, v, n);
+}
+
 CPU_INLINE vf vf_select(vi mask, vf yes, vf no) {
     return (vf)((mask & (vi)yes) | (~mask & (vi)no));
 }
@@ -108,6 +120,16 @@ CPU_INLINE quad quad_sum_each(quad a, quad b, quad c, quad d) {
 CPU_INLINE quad vf_sum_each(const vf *v) {
     return quad_sum_each(vf_sum_quads(v[0]), vf_sum_quads(v[1]), vf_sum_quads(v[2]),
                          vf_sum_quads(v[3]));
+}
+
+// y[r] = vf_sum() of each of 1 or QUAD rows.
+CPU_INLINE void vf_sum_rows(const vf *v, float *y, const int rows) {
+    if (rows == QUAD && LANES > 1) {
+        quad_store(y, vf_sum_each(v));
+        return;
+    }
+    for (int r = 0; r < rows; ++r)
+        y[r] = vf_sum(v[r]);
 }
 
 // NaN is ignored unless it is in lane 0.

@@ -7,13 +7,31 @@
 #include "ops/mul_mat/round_group.h"
 #include "ops/mul_mat/rounded_lines.h"
 #include "ops/mul_mat/rounded_rows.h"
+#include "ops/mul_mat/word_dots.h"
 #include "types/blocks.h"
+
+enum {
+    ROWS = 4, // of a tile
+    SETS = 2, // tiles that are computed together, at most
+    COLUMNS = ROUNDED_COLUMNS,
+    LINE = 64, // bytes of the cache
+    SIDE_BY_SIDE_AHEAD = 16384,
+    LEAST_IN_LANES = 3, // columns
+};
+
+#if !defined(__AVX2__)
+CPU_INLINE bool lies_in_lanes(const enum ggml_type type) {
+    (void)type;
+    return false;
+}
+#endif
 
 // --- columns -------------------------------------------------------------------------------------
 
 // Rounds k elements, whole groups, with scaled sums of 16 and of 32, which offsets of types are
 // multiplied by.
-static void round_part(enum ggml_type type, const float *x, int64_t k, struct rounded *out) {
+static void round_part(enum ggml_type type, const float *x, int64_t k, bool for_lanes,
+                       struct rounded *out) {
     for (int64_t g = 0; g < k / ROUNDED_GROUP; ++g) {
         int8_t *numbers = out->numbers + g * ROUNDED_GROUP;
         const float scale = round_group(x + g * ROUNDED_GROUP, numbers);
@@ -22,11 +40,14 @@ static void round_part(enum ggml_type type, const float *x, int64_t k, struct ro
         out->sums[2 * g] = scale * (float)sums[0];
         out->sums[2 * g + 1] = scale * (float)sums[1];
         out->sums32[g] = scale * (float)(sums[0] + sums[1]);
+#if defined(__AVX2__)
+        if (for_lanes) words_start(type, numbers, out->starts[g]);
+#endif
 #if defined(__AVX512BW__)
-        quarters_start(type, numbers, out->starts[g]);
+        if (!for_lanes) quarters_start(type, numbers, out->starts[g]);
 #endif
     }
-    (void)type;
+    (void)type, (void)for_lanes;
 }
 
 // `memory` has room for rounded_columns(n_columns).
@@ -34,23 +55,17 @@ void CPU_FN(cpu_round_columns)(enum ggml_type type, const struct gemm_column *co
                                int64_t n_columns, int64_t k, void *memory) {
     const int stored = rounded_columns(n_columns);
     struct rounded *out = memory;
+    const bool for_lanes = n_columns >= LEAST_IN_LANES && lies_in_lanes(type);
     for (int64_t first = 0; first < k; first += ROUNDED_DEPTH, out += stored) {
         for (int c = 0; c < n_columns; ++c)
-            round_part(type, columns[c].x + first, MIN(k - first, ROUNDED_DEPTH), &out[c]);
+            round_part(type, columns[c].x + first, MIN(k - first, ROUNDED_DEPTH), for_lanes,
+                       &out[c]);
         for (int64_t c = n_columns; c < stored; ++c)
             out[c] = out[n_columns - 1];
     }
 }
 
 // --- rows ----------------------------------------------------------------------------------------
-
-enum {
-    ROWS = 4, // of a tile
-    SETS = 2, // tiles that are computed together, at most
-    COLUMNS = ROUNDED_COLUMNS,
-    LINE = 64, // bytes of the cache
-    SIDE_BY_SIDE_AHEAD = 16384,
-};
 
 // Rows and columns beyond the last repeat it.
 struct tile {
@@ -296,6 +311,44 @@ static const dot_fn dot_of[GGML_TYPE_COUNT] = {
 #include "ops/mul_mat/rounded_list.inl"
 };
 
+#if defined(__AVX2__)
+typedef void (*lanes_fn)(struct word_tile *t);
+
+#define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
+    static void lanes_##name(struct word_tile *t) {                                                \
+        if (lies_in_lanes(GGML_TYPE_##NAME)) dot_words(BLOCK_FORMAT(NAME, name, __VA_ARGS__), t);  \
+    }
+#include "ops/mul_mat/rounded_list.inl"
+
+static const lanes_fn lanes_of[GGML_TYPE_COUNT] = {
+#define CPU_BLOCK_ROW(NAME, name, ...) [GGML_TYPE_##NAME] = lanes_##name,
+#include "ops/mul_mat/rounded_list.inl"
+};
+
+// Stores the results of a tile of n rows, at most WORD_ROWS, from `row` on.
+static void store_lanes(const struct word_tile *t, const struct gemm_column *columns,
+                        int64_t n_columns, int64_t row, int64_t n) {
+    for (int c = 0; c < n_columns; ++c) {
+        for (int v = 0; v < WORD_VECTORS && v * LANES < n; ++v)
+            vf_store_most(columns[c].y + row + v * LANES, t->sums[c][v], n - v * LANES);
+    }
+}
+
+// Multiplies WORD_ROWS rows at a time.
+static void mul_in_lanes(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                         const struct gemm_column *columns, int64_t n_columns, void *memory) {
+    struct word_tile t = {.x = memory, .k = rows->k};
+    t.next_step = WORD_ROWS * rows->stride / (size_t)MAX(rows->k / ROUNDED_GROUP, 1);
+    for (int64_t first = 0; first < n_rows; first += WORD_ROWS) {
+        for (int r = 0; r < WORD_ROWS; ++r)
+            t.rows[r] = rows->data + (size_t)(row + MIN(first + r, n_rows - 1)) * rows->stride;
+        t.next = t.rows[0] + (n_rows - first > WORD_ROWS ? WORD_ROWS * rows->stride : 0);
+        lanes_of[rows->type](&t);
+        store_lanes(&t, columns, n_columns, row + first, MIN(n_rows - first, WORD_ROWS));
+    }
+}
+#endif
+
 // In bytes: the stream further on, in whole rows with short vectors, or whole tiles where rows lie
 // side by side.
 static size_t distance_ahead(size_t stride) {
@@ -308,6 +361,12 @@ static size_t distance_ahead(size_t stride) {
 // stored.
 void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                              const struct gemm_column *columns, int64_t n_columns, void *memory) {
+#if defined(__AVX2__)
+    if (n_columns >= LEAST_IN_LANES && lies_in_lanes(rows->type)) {
+        mul_in_lanes(rows, row, n_rows, columns, n_columns, memory);
+        return;
+    }
+#endif
     struct tile t = {.x = memory, .k = rows->k, .ahead = distance_ahead(rows->stride)};
     t.apart = (GEMM_APART ? 1 : ROWS) * rows->stride;
     const int64_t n_tiles = gemm_tiles(n_rows);

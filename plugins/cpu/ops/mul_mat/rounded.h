@@ -19,7 +19,8 @@ struct rounded {
     float scales[ROUNDED_DEPTH / ROUNDED_GROUP];   // largest magnitude of the group / 127
     float sums32[ROUNDED_DEPTH / ROUNDED_GROUP];   // of 32 elements, after rounding
     float sums[2 * ROUNDED_DEPTH / ROUNDED_GROUP]; // of 16
-    // Of vectors with 512 bits: what sums of products of biased numbers begin with, by group.
+    // What sums of products of biased numbers begin with, by group: four lanes of a row, or all
+    // rows where these are lanes.
     int32_t starts[ROUNDED_DEPTH / ROUNDED_GROUP][4];
 };
 

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+// Blocks of rows that become lanes of vectors out of registers, without being opened to memory
+// first: 16 bytes each of as many rows as a vector has lanes are transposed, so that a lane has
+// four bytes of its row, whose bits are moved for all rows at once.
+#ifndef CPU_ROW_WORDS_H
+#define CPU_ROW_WORDS_H
+
+#include "ops/mul_mat/rounded.h"
+#include "types/blocks.h"
+
+enum {
+    WORD = 4,                           // bytes of a lane
+    LOADED_WORDS = 16 / WORD,           // vectors that are loaded together
+    WORD_GROUPS = QK_K / ROUNDED_GROUP, // of a block of 256
+    SCALE_VECTORS = MAX_GROUPS / WORD,  // vectors of whole scales
+};
+
+// A word of each of LANES rows, as bytes and as integers.
+typedef uint8_t wb __attribute__((vector_size(WORD * LANES)));
+typedef uint16_t wb_pairs __attribute__((vector_size(WORD * LANES)));
+typedef uint32_t ww __attribute__((vector_size(WORD * LANES)));
+typedef uint16_t v8h __attribute__((vector_size(16)));
+
+// A block of each row, except for its numbers.
+struct word_block {
+    vf scale, offset; // factors; that of what is added
+    // Of blocks of 256, whole numbers, with a sign: of group g byte g % 4 of vector g / 4.
+    wb scales[SCALE_VECTORS], offsets[SCALE_VECTORS];
+};
+
+// What of a block is loaded for more than one group of its numbers.
+struct word_cache {
+    ww low[2 * GROUP_WORDS], high[GROUP_WORDS];
+};
+
+// --- words ---------------------------------------------------------------------------------------
+
+#if defined(__AVX512F__)
+// 16 bytes of rows 0, 4, 8 and 12.
+CPU_INLINE ww rows_load(const char *const *rows, int64_t at) {
+    const __m256i low =
+        _mm256_set_m128i((__m128i)v16b_load(rows[4] + at), (__m128i)v16b_load(rows[0] + at));
+    const __m256i high =
+        _mm256_set_m128i((__m128i)v16b_load(rows[12] + at), (__m128i)v16b_load(rows[8] + at));
+    return (ww)_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+// The first two words of each 16 bytes of a and b in turn, and the last two.
+CPU_INLINE ww first_words(ww a, ww b) {
+    return (ww)_mm512_unpacklo_epi32((__m512i)a, (__m512i)b);
+}
+
+CPU_INLINE ww last_words(ww a, ww b) {
+    return (ww)_mm512_unpackhi_epi32((__m512i)a, (__m512i)b);
+}
+
+// Entries of a table of 16.
+CPU_INLINE wb words_lookup(v16b table, wb index) {
+    return (wb)_mm512_shuffle_epi8(_mm512_broadcast_i32x4((__m128i)table), (__m512i)index);
+}
+
+// Byte i of each word four times.
+CPU_INLINE wb words_spread(ww v, const int i) {
+    const __m128i index =
+        _mm_add_epi8(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C), _mm_set1_epi8((char)i));
+    return (wb)_mm512_shuffle_epi8((__m512i)v, _mm512_broadcast_i32x4(index));
+}
+
+// The lower halves of words as floats.
+CPU_INLINE vf words_floats(ww v) {
+    return _mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)v));
+}
+
+CPU_INLINE vf halves_floats(v8h low, v8h high) {
+    return _mm512_cvtph_ps(_mm256_set_m128i((__m128i)high, (__m128i)low));
+}
+#else
+// 16 bytes of rows 0 and 4.
+CPU_INLINE ww rows_load(const char *const *rows, int64_t at) {
+    return (ww)_mm256_set_m128i((__m128i)v16b_load(rows[4] + at), (__m128i)v16b_load(rows[0] + at));
+}
+
+// The first two words of each 16 bytes of a and b in turn, and the last two.
+CPU_INLINE ww first_words(ww a, ww b) {
+    return (ww)_mm256_unpacklo_epi32((__m256i)a, (__m256i)b);
+}
+
+CPU_INLINE ww last_words(ww a, ww b) {
+    return (ww)_mm256_unpackhi_epi32((__m256i)a, (__m256i)b);
+}
+
+// Entries of a table of 16.
+CPU_INLINE wb words_lookup(v16b table, wb index) {
+    return (wb)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256((__m128i)table), (__m256i)index);
+}
+
+// Byte i of each word four times.
+CPU_INLINE wb words_spread(ww v, const int i) {
+    const __m128i index =
+        _mm_add_epi8(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C), _mm_set1_epi8((char)i));
+    return (wb)_mm256_shuffle_epi8((__m256i)v, _mm256_broadcastsi128_si256(index));
+}
+
+// The lower halves of words as floats.
+CPU_INLINE vf words_floats(ww v) {
+    const __m256i halves = (__m256i)(v & 0xFFFF);
+    const __m256i packed = _mm256_packus_epi32(halves, halves);
+    return _mm256_cvtph_ps(_mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
+}
+
+CPU_INLINE vf halves_floats(v8h low, v8h high) {
+    (void)high;
+    return _mm256_cvtph_ps((__m128i)low);
+}
+#endif
+
+// 16 bytes of each row from `at` on: word i of all rows becomes vector i.
+CPU_INLINE void load_words(const char *const *rows, int64_t at, ww *words) {
+    ww in[LOADED_WORDS];
+    CPU_UNROLLED
+    for (int i = 0; i < LOADED_WORDS; ++i)
+        in[i] = rows_load(rows + i, at);
+    const ww even_first = first_words(in[0], in[2]), even_last = last_words(in[0], in[2]);
+    const ww odd_first = first_words(in[1], in[3]), odd_last = last_words(in[1], in[3]);
+    words[0] = first_words(even_first, odd_first);
+    words[1] = last_words(even_first, odd_first);
+    words[2] = first_words(even_last, odd_last);
+    words[3] = last_words(even_last, odd_last);
+}
+
+// 32 bytes of each row.
+CPU_INLINE void load_group(const char *const *rows, int64_t at, ww *words) {
+    load_words(rows, at, words);
+    load_words(rows, at + 16, words + LOADED_WORDS);
+}
+
+// The word at `at` of each row.
+CPU_INLINE ww load_word(const char *const *rows, int64_t at) {
+    uint32_t w[LANES];
+    CPU_UNROLLED
+    for (int r = 0; r < LANES; ++r)
+        memcpy(&w[r], rows[r] + at, sizeof(w[r]));
+    v4w quads[LANES / QUAD];
+    CPU_UNROLLED
+    for (int i = 0; i < LANES / QUAD; ++i)
+        quads[i] = (v4w){w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]};
+    ww all;
+    memcpy(&all, quads, sizeof(all));
+    return all;
+}
+
+// The halves at `at` of eight rows.
+CPU_INLINE v8h load_eight_halves(const char *const *rows, int64_t at) {
+    uint16_t h[8];
+    CPU_UNROLLED
+    for (int r = 0; r < 8; ++r)
+        memcpy(&h[r], rows[r] + at, sizeof(h[r]));
+    return (v8h){h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]};
+}
+
+// The halves at `at` of each row as floats.
+CPU_INLINE vf load_halves(const char *const *rows, int64_t at) {
+    const v8h low = load_eight_halves(rows, at);
+    return halves_floats(low, LANES == 16 ? load_eight_halves(rows + 8, at) : low);
+}
+
+// Bits `from` and up of each byte moved to bits `to` and up; `mask` keeps those that are wanted.
+CPU_INLINE wb word_bits(ww v, const int from, const int to, const int mask) {
+    const wb_pairs pairs = (wb_pairs)v;
+    return (wb)(from > to ? pairs >> (from - to) : pairs << (to - from)) & (uint8_t)mask;
+}
+
+// Byte i of each word, which has a sign, as a float.
+CPU_INLINE vf word_scale(wb v, const int i) {
+    return __builtin_convertvector((vi)((ww)v << (24 - 8 * i)) >> 24, vf);
+}
+
+// 16 where bit 4 * i + j of a word is set, for byte j.
+CPU_INLINE wb word_fifth(ww bits, const int i) {
+    const wb set = (wb)((ww){0} + (i % 2 ? 0x80402010U : 0x08040201U));
+    return (wb)((words_spread(bits, i / 2) & set) == set) & 16;
+}
+
+// --- blocks of 32 --------------------------------------------------------------------------------
+
+// Where the four lower bits of a block are, or its bytes.
+CPU_INLINE int word_qs_at(const enum ggml_type type) {
+    switch (type) {
+    case GGML_TYPE_Q4_0: return offsetof(block_q4_0, qs);
+    case GGML_TYPE_Q4_1: return offsetof(block_q4_1, qs);
+    case GGML_TYPE_Q5_0: return offsetof(block_q5_0, qs);
+    case GGML_TYPE_Q5_1: return offsetof(block_q5_1, qs);
+    case GGML_TYPE_Q8_0: return offsetof(block_q8_0, qs);
+    case GGML_TYPE_MXFP4: return offsetof(block_mxfp4, qs);
+    default: return offsetof(block_iq4_nl, qs);
+    }
+}
+
+// 32 numbers of each row: low halves of 16 bytes, then the high ones.
+CPU_INLINE void nibble_numbers(const enum ggml_type type, const char *const *rows, int64_t qs_at,
+                               wb *numbers) {
+    ww qs[LOADED_WORDS];
+    load_words(rows, qs_at, qs);
+    const bool is_fp4 = type == GGML_TYPE_MXFP4;
+    const v16b table =
+        v16b_load(is_fp4 ? cpu_fp4_values : cpu_iq4_values) + (uint8_t)rounded_bias(type);
+    CPU_UNROLLED
+    for (int i = 0; i < GROUP_WORDS; ++i) {
+        numbers[i] = word_bits(qs[i % LOADED_WORDS], i / LOADED_WORDS * 4, 0, 15);
+        if (is_fp4 || type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS)
+            numbers[i] = words_lookup(table, numbers[i]);
+    }
+}
+
+// 32 bytes of each row.
+CPU_INLINE void byte_numbers(const char *const *rows, int64_t qs_at, wb *numbers) {
+    ww qs[GROUP_WORDS];
+    load_group(rows, qs_at, qs);
+    CPU_UNROLLED
+    for (int i = 0; i < GROUP_WORDS; ++i)
+        numbers[i] = (wb)qs[i];
+}
+
+// As GGML_E8M0_TO_FP32_HALF() of each row's exponent: the two smallest are subnormal.
+CPU_INLINE vf mxfp4_scales(ww codes) {
+    const ww small = (ww){0} + 0x200000;
+    const ww normal = (codes - 1) << 23;
+    return vf_select((vi)(codes > 1), (vf)normal, (vf)(small << (codes & 1)));
+}
+
+// Scales, offsets and numbers, larger by rounded_bias(), of the blocks at `at`. What is no half of
+// a byte lies in their first 16 bytes.
+CPU_INLINE void open_block_32(const struct block_format f, const char *const *rows, int64_t at,
+                              struct word_block *out, wb *numbers) {
+    ww head[LOADED_WORDS];
+    load_words(rows, at, head);
+    out->scale = f.type == GGML_TYPE_MXFP4 ? mxfp4_scales(head[0] & 255) : words_floats(head[0]);
+    out->offset = f.offset_at >= 0 ? words_floats(head[0] >> 16) : (vf){0};
+    if (f.type == GGML_TYPE_Q8_0)
+        byte_numbers(rows, at + word_qs_at(f.type), numbers);
+    else
+        nibble_numbers(f.type, rows, at + word_qs_at(f.type), numbers);
+    if (f.type == GGML_TYPE_Q5_0 || f.type == GGML_TYPE_Q5_1) {
+        const ww qh = f.type == GGML_TYPE_Q5_1 ? head[1] : head[0] >> 16 | head[1] << 16;
+        CPU_UNROLLED
+        for (int i = 0; i < GROUP_WORDS; ++i)
+            numbers[i] |= word_fifth(qh, i);
+    }
+}
+
+_Static_assert(offsetof(block_q5_0, qh) == 2 && offsetof(block_q5_1, qh) == 4, "of the head");
+
+// --- blocks of 256 -------------------------------------------------------------------------------
+
+CPU_INLINE bool has_fifth_bits(const enum ggml_type type) {
+    return type == GGML_TYPE_Q5_K;
+}
+
+// Six-bit scales and minima of Q4_K and Q5_K.
+CPU_INLINE void open_block_k4(const char *const *rows, struct word_block *out) {
+    ww head[LOADED_WORDS]; // factors, then scales and minima
+    load_words(rows, 0, head);
+    out->scale = words_floats(head[0]);
+    out->offset = -words_floats(head[0] >> 16);
+    out->scales[0] = (wb)head[1] & 63;
+    out->scales[1] = ((wb)head[3] & 15) | word_bits(head[1], 2, 0, 48);
+    out->offsets[0] = (wb)head[2] & 63;
+    out->offsets[1] = word_bits(head[3], 4, 0, 15) | word_bits(head[2], 2, 0, 48);
+}
+
+CPU_INLINE void open_block_q2(const struct block_format f, const char *const *rows,
+                              struct word_block *out) {
+    ww packed[LOADED_WORDS];
+    load_words(rows, offsetof(block_q2_K, scales), packed);
+    const ww both = load_word(rows, f.scale_at);
+    out->scale = words_floats(both);
+    out->offset = -words_floats(both >> 16);
+    CPU_UNROLLED
+    for (int i = 0; i < SCALE_VECTORS; ++i) {
+        out->scales[i] = (wb)packed[i] & 15;
+        out->offsets[i] = word_bits(packed[i], 4, 0, 15);
+    }
+}
+
+CPU_INLINE void open_block_q3(const struct block_format f, const char *const *rows,
+                              struct word_block *out) {
+    ww packed[LOADED_WORDS];
+    load_words(rows, (int)offsetof(block_q3_K, scales) - WORD, packed);
+    out->scale = load_halves(rows, f.scale_at);
+    CPU_UNROLLED
+    for (int i = 0; i < SCALE_VECTORS; ++i)
+        out->scales[i] =
+            (word_bits(packed[1 + i % 2], i / 2 * 4, 0, 15) | word_bits(packed[3], 2 * i, 4, 48)) -
+            32;
+}
+
+CPU_INLINE void open_block_q6(const struct block_format f, const char *const *rows,
+                              struct word_block *out) {
+    ww packed[LOADED_WORDS];
+    load_words(rows, offsetof(block_q6_K, scales), packed);
+    out->scale = load_halves(rows, f.scale_at);
+    CPU_UNROLLED
+    for (int i = 0; i < SCALE_VECTORS; ++i)
+        out->scales[i] = (wb)packed[i];
+}
+
+// Scales have four bits in one word and two in the upper half of another.
+CPU_INLINE void open_block_iq4_xs(const char *const *rows, struct word_block *out) {
+    ww head[LOADED_WORDS];
+    load_words(rows, 0, head);
+    out->scale = words_floats(head[0]);
+    CPU_UNROLLED
+    for (int i = 0; i < 2; ++i) {
+        ww whole = {0};
+        CPU_UNROLLED
+        for (int j = 0; j < WORD; ++j) {
+            const int g = i * WORD + j;
+            const ww low = head[1] >> 4 * g & 15, high = head[0] >> (16 + 2 * g) & 3;
+            whole |= (low | high << 4) << 8 * j;
+        }
+        out->scales[i] = (wb)whole - 32;
+    }
+}
+
+CPU_INLINE void open_block_256(const struct block_format f, const char *const *rows,
+                               struct word_block *out) {
+    switch (f.type) {
+    case GGML_TYPE_Q4_K:
+    case GGML_TYPE_Q5_K: open_block_k4(rows, out); break;
+    case GGML_TYPE_Q2_K: open_block_q2(f, rows, out); break;
+    case GGML_TYPE_Q3_K: open_block_q3(f, rows, out); break;
+    case GGML_TYPE_Q6_K: open_block_q6(f, rows, out); break;
+    case GGML_TYPE_IQ4_XS: open_block_iq4_xs(rows, out); break;
+    default: out->scale = load_halves(rows, f.scale_at); // TQ2_0: one for all
+    }
+}
+
+// Group g of Q4_K and Q5_K.
+CPU_INLINE void block_numbers_k4(const struct block_format f, const char *const *rows, const int g,
+                                 struct word_cache *cache, wb *numbers) {
+    const int qs_at =
+        has_fifth_bits(f.type) ? (int)offsetof(block_q5_K, qs) : (int)offsetof(block_q4_K, qs);
+    if (has_fifth_bits(f.type) && g == 0) load_group(rows, offsetof(block_q5_K, qh), cache->high);
+    if (g % 2 == 0) load_group(rows, qs_at + 16 * g, cache->low);
+    CPU_UNROLLED
+    for (int i = 0; i < GROUP_WORDS; ++i) {
+        numbers[i] = word_bits(cache->low[i], g % 2 * 4, 0, 15);
+        if (has_fifth_bits(f.type)) numbers[i] |= word_bits(cache->high[i], g, 4, 16);
+    }
+}
+
+// Group g of Q2_K, Q3_K with a third bit, and TQ2_0.
+CPU_INLINE void block_numbers_k2(const struct block_format f, const char *const *rows, const int g,
+                                 struct word_cache *cache, wb *numbers) {
+    const int qs_at = f.type == GGML_TYPE_Q2_K   ? (int)offsetof(block_q2_K, qs)
+                      : f.type == GGML_TYPE_Q3_K ? (int)offsetof(block_q3_K, qs)
+                                                 : (int)offsetof(block_tq2_0, qs);
+    if (f.type == GGML_TYPE_Q3_K && g == 0)
+        load_group(rows, offsetof(block_q3_K, hmask), cache->high);
+    if (g % 4 == 0) load_group(rows, qs_at + 8 * g, cache->low);
+    CPU_UNROLLED
+    for (int i = 0; i < GROUP_WORDS; ++i) {
+        numbers[i] = word_bits(cache->low[i], 2 * (g % 4), 0, 3);
+        if (f.type == GGML_TYPE_Q3_K) numbers[i] |= word_bits(cache->high[i], g, 2, 4);
+    }
+}
+
+CPU_INLINE void block_numbers_q6(const char *const *rows, const int g, struct word_cache *cache,
+                                 wb *numbers) {
+    const int half = g / 4, j = g % 4;
+    if (j == 0) {
+        const int low_at = (int)offsetof(block_q6_K, ql) + 64 * half;
+        load_group(rows, low_at, cache->low);
+        load_group(rows, low_at + 32, cache->low + GROUP_WORDS);
+        load_group(rows, (int)offsetof(block_q6_K, qh) + 32 * half, cache->high);
+    }
+    CPU_UNROLLED
+    for (int i = 0; i < GROUP_WORDS; ++i)
+        numbers[i] = word_bits(cache->low[GROUP_WORDS * (j % 2) + i], j / 2 * 4, 0, 15) |
+                     word_bits(cache->high[i], 2 * j, 4, 48);
+}
+
+// Numbers of group g of 32, larger by rounded_bias(). Groups are taken one after the other: the
+// first ones load into the cache what later ones need.
+CPU_INLINE void block_numbers_256(const struct block_format f, const char *const *rows, const int g,
+                                  struct word_cache *cache, wb *numbers) {
+    switch (f.type) {
+    case GGML_TYPE_Q4_K:
+    case GGML_TYPE_Q5_K: block_numbers_k4(f, rows, g, cache, numbers); break;
+    case GGML_TYPE_Q6_K: block_numbers_q6(rows, g, cache, numbers); break;
+    case GGML_TYPE_IQ4_XS:
+        nibble_numbers(f.type, rows, (int)offsetof(block_iq4_xs, qs) + 16 * g, numbers);
+        break;
+    default: block_numbers_k2(f, rows, g, cache, numbers);
+    }
+}
+
+#endif

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: MIT
+// Products of three and four rounded columns with as many rows as one or two vectors have lanes:
+// four numbers of each row are multiplied with four of a column, which all lanes get. Rows are
+// opened once for all columns, and nothing is added across lanes. What is rounded is said by
+// intrinsics, so that a row's results don't depend on its place. For mul_rounded.c.
+#ifndef CPU_WORD_DOTS_H
+#define CPU_WORD_DOTS_H
+
+#include "ops/mul_mat/rounded.h"
+
+#if defined(__AVX2__)
+
+#include "ops/mul_mat/row_words.h"
+
+enum {
+    // Vectors of rows that share what is loaded of columns: registers are too few for sums of more.
+    WORD_VECTORS = VECTORS == 16 ? 2 : 1,
+    WORD_ROWS = WORD_VECTORS * LANES,
+};
+
+// Rows beyond the last repeat it.
+struct word_tile {
+    const char *rows[WORD_ROWS];
+    int64_t k;
+    const struct rounded *x; // the first part of all columns
+    const char *next; // the rows that are computed next, side by side, from what is asked for
+    size_t next_step; // bytes of them for each group of the columns
+    vf sums[ROUNDED_COLUMNS][WORD_VECTORS];
+};
+
+// Up to ROUNDED_DEPTH elements of the rows, opened.
+struct word_part {
+    wb numbers[WORD_GROUPS][GROUP_WORDS][WORD_VECTORS];
+    ww pairs[MAX_GROUPS][WORD_VECTORS]; // whole scales, twice as 16 bits
+    vf scales[MAX_GROUPS][WORD_VECTORS], offsets[MAX_GROUPS][WORD_VECTORS];
+    vf scale[WORD_VECTORS], offset[WORD_VECTORS]; // factors of blocks of 256
+};
+
+// --- what levels differ in -----------------------------------------------------------------------
+
+#if defined(__AVX512F__)
+typedef __m512i wi;
+#define KEEP_IN_REGISTER(sum) ((void)(sum))
+
+// Four numbers of a column in each lane.
+CPU_INLINE wi spread_word(const void *x) {
+    int32_t word;
+    memcpy(&word, x, sizeof(word));
+    return _mm512_set1_epi32(word);
+}
+
+CPU_INLINE wi multiply_pairs(wb w, wi x) {
+    return _mm512_maddubs_epi16((__m512i)w, x);
+}
+
+CPU_INLINE wi add_pairs(wi a, wi b) {
+    return _mm512_add_epi16(a, b);
+}
+
+// The sums of pairs times those of scales.
+CPU_INLINE wi scale_pairs(wi pairs, wi scales) {
+    return _mm512_madd_epi16(pairs, scales);
+}
+
+CPU_INLINE vf fused(vf a, vf b, vf c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+// Byte i of each word, which has a sign, twice as 16 bits.
+CPU_INLINE wi scale_pair(wb v, const int i) {
+    const __m512i lanes =
+        _mm512_broadcast_i32x4(_mm_set_epi32(0x0C800C80, 0x08800880, 0x04800480, (int)0x00800080));
+    const __m512i index = _mm512_add_epi8(lanes, _mm512_set1_epi16((int16_t)(i << 8)));
+    return _mm512_srai_epi16(_mm512_shuffle_epi8((__m512i)v, index), 8);
+}
+#else
+typedef __m256i wi;
+// The order of additions stays: as a tree of sums they would need more registers than there are.
+#define KEEP_IN_REGISTER(sum) __asm__("" : "+x"(sum))
+
+// Four numbers of a column in each lane.
+CPU_INLINE wi spread_word(const void *x) {
+    int32_t word;
+    memcpy(&word, x, sizeof(word));
+    return _mm256_set1_epi32(word);
+}
+
+CPU_INLINE wi multiply_pairs(wb w, wi x) {
+    return _mm256_maddubs_epi16((__m256i)w, x);
+}
+
+CPU_INLINE wi add_pairs(wi a, wi b) {
+    return _mm256_add_epi16(a, b);
+}
+
+// The sums of pairs times those of scales.
+CPU_INLINE wi scale_pairs(wi pairs, wi scales) {
+    return _mm256_madd_epi16(pairs, scales);
+}
+
+CPU_INLINE vf fused(vf a, vf b, vf c) {
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+// Byte i of each word, which has a sign, twice as 16 bits.
+CPU_INLINE wi scale_pair(wb v, const int i) {
+    const __m256i lanes = _mm256_broadcastsi128_si256(
+        _mm_set_epi32(0x0C800C80, 0x08800880, 0x04800480, (int)0x00800080));
+    const __m256i index = _mm256_add_epi8(lanes, _mm256_set1_epi16((int16_t)(i << 8)));
+    return _mm256_srai_epi16(_mm256_shuffle_epi8((__m256i)v, index), 8);
+}
+#endif
+
+CPU_INLINE vf floats_of(wi v) {
+    return __builtin_convertvector((vi)v, vf);
+}
+
+// Whether rows of the type are multiplied so: known when compiling. Numbers of eight bits take more
+// than one instruction without VNNI; with it, Q8_0 is read as fast as memory allows anyway.
+CPU_INLINE bool lies_in_lanes(const enum ggml_type type) {
+    switch (type) {
+#if defined(__AVX512VNNI__)
+    case GGML_TYPE_IQ4_NL:
+    case GGML_TYPE_IQ4_XS:
+#endif
+    case GGML_TYPE_Q4_0:
+    case GGML_TYPE_Q4_1:
+    case GGML_TYPE_Q5_0:
+    case GGML_TYPE_Q5_1:
+    case GGML_TYPE_MXFP4:
+    case GGML_TYPE_TQ2_0:
+    case GGML_TYPE_Q2_K:
+    case GGML_TYPE_Q3_K:
+    case GGML_TYPE_Q4_K:
+    case GGML_TYPE_Q5_K:
+    case GGML_TYPE_Q6_K: return true;
+    default: return false;
+    }
+}
+
+// Types whose groups have whole scales.
+CPU_INLINE bool has_whole_scales(const struct block_format f) {
+    return f.size > ROUNDED_GROUP && f.type != GGML_TYPE_TQ2_0;
+}
+
+// --- a group of numbers --------------------------------------------------------------------------
+
+// Whether products are added in pairs of 16 bits, to which whole scales are multiplied.
+enum {
+#if defined(__AVX512VNNI__)
+    WORD_PAIRS = 0,
+#else
+    WORD_PAIRS = 1,
+#endif
+};
+
+#if defined(__AVX512VNNI__)
+// By how much numbers are larger than the type's, as bytes without sign.
+CPU_INLINE int word_bias(const enum ggml_type type) {
+    return quarter_bias(type);
+}
+
+// What sums of n numbers of a column begin with: -bias times these.
+CPU_INLINE int32_t start_of_words(const enum ggml_type type, const int8_t *numbers, const int n) {
+    int32_t sum = 0;
+    for (int i = 0; i < n; i += 16)
+        sum += sum_of_16(numbers + i);
+    return -word_bias(type) * sum;
+}
+
+// scaled[c] = products of 32 numbers of each row, from group g on, with those of column c, times
+// the scales of the rows.
+CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_part *p,
+                                const struct rounded *x, int g, vf (*scaled)[WORD_VECTORS]) {
+    const int words = f.group / WORD, groups = GROUP_WORDS / words;
+    CPU_UNROLLED
+    for (int i = 0; i < groups; ++i) {
+        wi dots[ROUNDED_COLUMNS];
+        CPU_UNROLLED
+        for (int c = 0; c < ROUNDED_COLUMNS; ++c)
+            dots[c] = word_bias(f.type) ? spread_word(&x[c].starts[g][i]) : _mm512_setzero_si512();
+        CPU_UNROLLED
+        for (int w = i * words; w < (i + 1) * words; ++w) {
+            CPU_UNROLLED
+            for (int c = 0; c < ROUNDED_COLUMNS; ++c)
+                dots[c] =
+                    _mm512_dpbusd_epi32(dots[c], (wi)p->numbers[g][w][0],
+                                        spread_word(x[c].numbers + g * ROUNDED_GROUP + w * WORD));
+        }
+        CPU_UNROLLED
+        for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+            const vf products = floats_of(dots[c]), scale = p->scales[g * groups + i][0];
+            scaled[c][0] = i == 0 ? products * scale : fused(products, scale, scaled[c][0]);
+        }
+    }
+}
+#else
+// By how much numbers are larger than the type's, as bytes without sign.
+CPU_INLINE int word_bias(const enum ggml_type type) {
+    return rounded_bias(type);
+}
+
+// What sums of n numbers of a column begin with: -bias times those of each lane's pairs.
+CPU_INLINE int32_t start_of_words(const enum ggml_type type, const int8_t *numbers, const int n) {
+    __m128i sum = _mm_setzero_si128();
+    for (int i = 0; i < n; i += 16)
+        sum = _mm_add_epi16(
+            sum, _mm_maddubs_epi16(_mm_set1_epi8(1),
+                                   _mm_loadu_si128((const __m128i *)(const void *)(numbers + i))));
+    sum = _mm_add_epi16(sum, _mm_shuffle_epi32(sum, 0x4E));
+    sum = _mm_add_epi16(sum, _mm_shuffle_epi32(sum, 0xB1));
+    return _mm_cvtsi128_si32(_mm_mullo_epi16(sum, _mm_set1_epi16((int16_t)-word_bias(type))));
+}
+
+// Words whose products are added in 16 bits: sums of numbers whose bias is made up for by what they
+// begin with fit for all of a group, others of five bits for 16.
+CPU_INLINE int words_in_chain(const struct block_format f) {
+    return f.type == GGML_TYPE_Q5_1 || f.type == GGML_TYPE_Q5_K ? 4 : f.group / WORD;
+}
+
+// scaled[c] = products of 32 numbers of each row, from group g on, with those of column c, times
+// the scales of the rows.
+CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_part *p,
+                                const struct rounded *x, int g, vf (*scaled)[WORD_VECTORS]) {
+    const int words = f.group / WORD, groups = GROUP_WORDS / words, chain = words_in_chain(f);
+    wi dots[ROUNDED_COLUMNS][WORD_VECTORS];
+    CPU_UNROLLED
+    for (int from = 0; from < GROUP_WORDS; from += chain) {
+        const int i = from / words;
+        wi pairs[ROUNDED_COLUMNS][WORD_VECTORS];
+        CPU_UNROLLED
+        for (int w = from; w < from + chain; ++w) {
+            CPU_UNROLLED
+            for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+                const wi four = spread_word(x[c].numbers + g * ROUNDED_GROUP + w * WORD);
+                CPU_UNROLLED
+                for (int v = 0; v < WORD_VECTORS; ++v) {
+                    const wi products = multiply_pairs(p->numbers[g][w][v], four);
+                    if (w > from)
+                        pairs[c][v] = add_pairs(pairs[c][v], products);
+                    else if (word_bias(f.type))
+                        pairs[c][v] = add_pairs(spread_word(&x[c].starts[g][i]), products);
+                    else
+                        pairs[c][v] = products;
+                    KEEP_IN_REGISTER(pairs[c][v]);
+                }
+            }
+        }
+        CPU_UNROLLED
+        for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+            CPU_UNROLLED
+            for (int v = 0; v < WORD_VECTORS; ++v) {
+                const wi scale =
+                    has_whole_scales(f) ? (wi)p->pairs[g * groups + i][v] : (wi)((wb_pairs){0} + 1);
+                const wi wide = scale_pairs(pairs[c][v], scale);
+                dots[c][v] = from == 0 ? wide : (wi)((vi)dots[c][v] + (vi)wide);
+            }
+        }
+    }
+    CPU_UNROLLED
+    for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+        CPU_UNROLLED
+        for (int v = 0; v < WORD_VECTORS; ++v) {
+            scaled[c][v] = floats_of(dots[c][v]);
+            if (f.size == ROUNDED_GROUP) scaled[c][v] *= p->scales[g][v];
+        }
+    }
+}
+#endif
+
+// What sums of a group of 32 begin with, of which the types of groups of 16 have two.
+CPU_INLINE void words_start(const enum ggml_type type, const int8_t *numbers, int32_t *out) {
+    const bool has_halves = type == GGML_TYPE_Q3_K || type == GGML_TYPE_Q6_K;
+    if (word_bias(type) == 0) return;
+    out[0] = start_of_words(type, numbers, has_halves ? 16 : 32);
+    if (has_halves) out[1] = start_of_words(type, numbers + 16, 16);
+}
+
+// --- parts of rows -------------------------------------------------------------------------------
+
+// Opens n groups of 32 of vector v of the rows, blocks from `at` on.
+CPU_INLINE void open_part_32(const struct block_format f, const char *const *rows, int64_t at,
+                             int n, const int v, struct word_part *out) {
+    for (int g = 0; g < n; ++g, at += f.bytes) {
+        struct word_block b;
+        wb numbers[GROUP_WORDS];
+        open_block_32(f, rows, at, &b, numbers);
+        CPU_UNROLLED
+        for (int i = 0; i < GROUP_WORDS; ++i)
+            out->numbers[g][i][v] =
+                numbers[i] + (uint8_t)(word_bias(f.type) - rounded_bias(f.type));
+        out->scales[g][v] = b.scale;
+        if (f.offset_at >= 0) out->offsets[g][v] = b.offset;
+    }
+}
+
+// The same of a block of 256.
+CPU_INLINE void open_part_256(const struct block_format f, const char *const *rows, int64_t at,
+                              const int v, struct word_part *out) {
+    const char *blocks[LANES];
+    struct word_block b;
+    struct word_cache cache;
+    const int groups = f.size / f.group;
+    CPU_UNROLLED
+    for (int r = 0; r < LANES; ++r)
+        blocks[r] = rows[r] + at;
+    open_block_256(f, blocks, &b);
+    out->scale[v] = b.scale;
+    if (f.offset_at >= 0) out->offset[v] = b.offset;
+    CPU_UNROLLED
+    for (int g = 0; g < groups; ++g) {
+        if (has_whole_scales(f) && WORD_PAIRS)
+            out->pairs[g][v] = (ww)scale_pair(b.scales[g / WORD], g % WORD);
+        if (!WORD_PAIRS)
+            out->scales[g][v] =
+                has_whole_scales(f) ? word_scale(b.scales[g / WORD], g % WORD) : vf_set(1);
+        if (f.offset_at >= 0) out->offsets[g][v] = word_scale(b.offsets[g / WORD], g % WORD);
+    }
+    CPU_UNROLLED
+    for (int g = 0; g < WORD_GROUPS; ++g) {
+        wb numbers[GROUP_WORDS];
+        block_numbers_256(f, blocks, g, &cache, numbers);
+        CPU_UNROLLED
+        for (int i = 0; i < GROUP_WORDS; ++i)
+            out->numbers[g][i][v] =
+                numbers[i] + (uint8_t)(word_bias(f.type) - rounded_bias(f.type));
+    }
+}
+
+// Rows side by side are too many streams for hardware to follow: those of the next tile are asked
+// for in one stream, a little with each group.
+CPU_INLINE void fetch_next(const struct block_format f, struct word_tile *t) {
+    enum { LINE_SIZE = 64 };
+    const int bytes = WORD_ROWS * f.bytes / (f.size / ROUNDED_GROUP);
+    CPU_UNROLLED
+    for (int i = 0; i < bytes; i += LINE_SIZE)
+        __builtin_prefetch(t->next + i);
+    t->next += t->next_step;
+}
+
+// sums[c] += products of n groups of 32 with column c.
+CPU_INLINE void add_products(const struct block_format f, struct word_tile *t,
+                             const struct word_part *p, int n, const struct rounded *x,
+                             vf (*sums)[WORD_VECTORS]) {
+    for (int g = 0; g < n; ++g) {
+        fetch_next(f, t);
+        vf scaled[ROUNDED_COLUMNS][WORD_VECTORS];
+        dot_words_of_32(f, p, x, g, scaled);
+        CPU_UNROLLED
+        for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+            CPU_UNROLLED
+            for (int v = 0; v < WORD_VECTORS; ++v)
+                sums[c][v] = fused(scaled[c][v], vf_set(x[c].scales[g]), sums[c][v]);
+        }
+    }
+}
+
+// sums[c] += offsets of n groups times the sums of column c's.
+CPU_INLINE void add_part_offsets(const struct block_format f, const struct word_part *p, int n,
+                                 const struct rounded *x, vf (*sums)[WORD_VECTORS]) {
+    for (int g = 0; g < n; ++g) {
+        CPU_UNROLLED
+        for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+            const vf sum = vf_set(f.group == 16 ? x[c].sums[g] : x[c].sums32[g]);
+            CPU_UNROLLED
+            for (int v = 0; v < WORD_VECTORS; ++v)
+                sums[c][v] = fused(p->offsets[g][v], sum, sums[c][v]);
+        }
+    }
+}
+
+// Adds n groups of 32 of a part. What blocks of 256 contribute is multiplied with their factors at
+// last.
+CPU_INLINE void add_part(const struct block_format f, struct word_tile *t,
+                         const struct word_part *p, int n, const struct rounded *x) {
+    vf(*const sums)[WORD_VECTORS] = t->sums;
+    vf products[ROUNDED_COLUMNS][WORD_VECTORS], offsets[ROUNDED_COLUMNS][WORD_VECTORS];
+    if (f.size == ROUNDED_GROUP) {
+        add_products(f, t, p, n, x, sums);
+        if (f.offset_at >= 0) add_part_offsets(f, p, n, x, sums);
+        return;
+    }
+    memset(products, 0, sizeof(products));
+    memset(offsets, 0, sizeof(offsets));
+    add_products(f, t, p, WORD_GROUPS, x, products);
+    if (f.offset_at >= 0) add_part_offsets(f, p, f.size / f.group, x, offsets);
+    CPU_UNROLLED
+    for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+        CPU_UNROLLED
+        for (int v = 0; v < WORD_VECTORS; ++v) {
+            sums[c][v] = fused(products[c][v], p->scale[v], sums[c][v]);
+            if (f.offset_at >= 0) sums[c][v] = fused(offsets[c][v], p->offset[v], sums[c][v]);
+        }
+    }
+}
+
+// Products of a tile.
+CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t) {
+    const struct rounded *x = t->x;
+    struct word_part part;
+    memset(t->sums, 0, sizeof(t->sums));
+    for (int64_t first = 0; first < t->k; first += ROUNDED_DEPTH, x += ROUNDED_COLUMNS) {
+        const int64_t at = first / f.size * f.bytes;
+        const int n = (int)(MIN(t->k - first, ROUNDED_DEPTH) / ROUNDED_GROUP);
+        for (int v = 0; v < WORD_VECTORS; ++v) {
+            if (f.size == ROUNDED_GROUP)
+                open_part_32(f, t->rows + v * LANES, at, n, v, &part);
+            else
+                open_part_256(f, t->rows + v * LANES, at, v, &part);
+        }
+        add_part(f, t, &part, n, x);
+    }
+}
+
+#endif
+#endif
