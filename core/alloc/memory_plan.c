@@ -3,8 +3,6 @@
 // share.
 #include "alloc/memory_plan.h"
 
-#include <string.h>
-
 #include "alloc/memory_timeline.h"
 #include "base/array.h"
 #include "base/mem.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Creation and end of a scheduler, and its getters.
-#include "base/array.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"

@@ -2,8 +2,6 @@
 // Makes a report of placement, splits, copies and memory.
 #include "sched/report/report.h"
 
-#include <stdio.h>
-
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"

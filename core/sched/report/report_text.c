@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Prints a report as text or as JSON.
 #include <math.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/status.h"
 #include "sched/report/report.h"
 #include "sched/report/text_writer.h"
 
