@@ -101,7 +101,6 @@ static inline bool fill_value(const struct sched_setup *setup, int32_t number,
     }
     uint16_t traits = traits_of_op[tensor->op] | traits_of_flags(tensor->flags);
     int32_t memory = -1;
-    if ((traits & SCHED_EARLY) && number < out->n_nodes) out->any_early = true;
     if (tensor->buffer || tensor->data) traits |= SCHED_HAS_MEMORY;
     if (tensor->buffer && !read_buffer(setup, tensor, out, &traits, &memory)) return false;
     const bool allocated = !tensor->view_src && !(traits & SCHED_HAS_MEMORY);
@@ -291,7 +290,6 @@ static bool begin(const struct sched_setup *setup, const struct ggml_cgraph *gra
 bool sched_graph_make(const struct sched_setup *setup, const struct ggml_cgraph *graph,
                       struct sched_graph *out) {
     out->n_nodes = out->n_leafs = out->n_values = out->n_edges = 0;
-    out->any_early = false;
     out->in_order = true;
     if (!is_usable(setup, graph) || !begin(setup, graph, out)) return false;
     for (int32_t i = 0; i < out->n_leafs; ++i) {

@@ -52,8 +52,7 @@ struct sched_graph {
     int32_t *first_edge; // of each node, and the end
     struct sched_edge *edges;
     int32_t n_edges;
-    bool in_order;  // what a node refers to has a smaller number or is no node
-    bool any_early; // a node has the trait SCHED_EARLY
+    bool in_order; // what a node refers to has a smaller number or is no node
 
     // Kinds of memory that tensors lie in: those of the streams first, as their pools are numbered.
     struct sched_memory *memories;

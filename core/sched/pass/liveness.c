@@ -46,10 +46,11 @@ static void note_need(const struct finder *finder, int32_t node, int32_t entry) 
     }
 }
 
-// `first` of each node: -1 if it has to be there from the start, because the user says so or, with
-// `moved`, because a node needs it before it is computed.
-static void note_early(const struct finder *finder, bool moved) {
+// `first` of each node: -1 if it has to be there from the start, because the user says so or
+// because a node needs it before it is computed.
+static void note_early(const struct finder *finder) {
     const struct sched_graph *graph = finder->graph;
+    const bool moved = !graph->in_order || finder->subgraphs->order;
     for (int32_t i = 0; i < graph->n_nodes; ++i) {
         finder->out->ranges[i].first = graph->values[i].traits & SCHED_EARLY ? -1 : 0;
     }
@@ -140,21 +141,20 @@ static bool reserve_copies(const struct finder *finder) {
 
 // Early entries (leafs, tensors that are only mentioned, some nodes), copies and nodes are listed
 // in this order, so that an entry that takes memory over comes behind the one it takes it from.
-static bool reserve_all(const struct finder *finder, bool any_early) {
+static bool reserve_all(const struct finder *finder) {
     const struct sched_graph *graph = finder->graph;
     const struct live_range *ranges = finder->out->ranges;
     for (int32_t i = graph->n_nodes; i < graph->n_values; ++i) {
         if (!reserve_value(finder, i, -1)) return false;
     }
-    for (int32_t i = 0; i < graph->n_nodes && any_early; ++i) {
+    for (int32_t i = 0; i < graph->n_nodes; ++i) {
         if (ranges[i].first < 0 && !reserve_value(finder, i, -1)) return false;
     }
     finder->out->n_early = finder->out->n_numbers;
     if (!reserve_copies(finder)) return false;
     for (int32_t step = 0; step < graph->n_nodes; ++step) {
         const int32_t node = sched_node_at(finder->subgraphs, step);
-        if (any_early && ranges[node].first < 0) continue;
-        if (!reserve_value(finder, node, step)) return false;
+        if (ranges[node].first >= 0 && !reserve_value(finder, node, step)) return false;
     }
     return true;
 }
@@ -296,14 +296,12 @@ bool sched_find_liveness(const struct sched_setup *setup, const struct sched_gra
     const struct finder finder = {setup, graph, placement, partition, subgraphs, out};
     out->n_entries = graph->n_values + partition->n_copies * setup->pipeline_depth;
     out->n_numbers = 0;
-    const bool moved = !graph->in_order || subgraphs->order;
-    const bool any_early = graph->any_early || moved; // among the nodes
     // One element more than there are entries, so that no array is NULL for an empty graph.
     const int64_t n = (int64_t)out->n_entries + 1;
     if (!ARRAY_GROW(out, ranges, n) || !ARRAY_GROW(out, numbers, n) || !redirect_edges(&finder))
         return false;
-    if (any_early) note_early(&finder, moved);
-    if (!reserve_all(&finder, any_early)) return false;
+    note_early(&finder);
+    if (!reserve_all(&finder)) return false;
     const bool tried = known && known->valid && known->n_entries == out->n_entries;
     find_ranges(&finder, tried ? known->ranges : NULL);
     out->held = tried && holds(out, known);
