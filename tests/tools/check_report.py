@@ -143,6 +143,9 @@ def check_comparison(folder, now):
         check("for models too", page.pictures[0].count("×2.00") == 2 * 2 * len(report_data.SHAPES), page.pictures[0])
     with open(os.path.join(folder, "again.json"), encoding="utf-8") as stream:
         check("--data writes the measurements alone", same(now, json.load(stream)))
+    done = run(folder, "--from", write_json(os.path.join(folder, "busy.json"), report_data.report(load=0.4)), "--output", "busy.html")
+    check("a machine that was busy otherwise is said, and an idle one is not", done.returncode == 0 and
+          "took 40 % of the processors' time" in read_page(os.path.join(folder, "busy.html")).text and "processors' time" not in page.text, done)
     other = report_data.report()
     for device in other["devices"]:
         device["operations"] = []

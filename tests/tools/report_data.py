@@ -41,10 +41,10 @@ def device(name, description, kind, flops, reads, copies, slower=1.0):
             "submit_seconds": 1e-6, "operations": operations, "models": models}
 
 
-def report(slower=1.0, version="0.27.0"):
+def report(slower=1.0, version="0.27.0", load=0.0):
     gpu = device("Example0", "a GPU of nobody's <script>alert(1)</script> \"&", "GPU", 0, 0, 1.2e12, slower)
     gpu["note"] = "not measured: 8B q4_0: not enough memory"
     broken = dict(device("Broken0", "a device that is lost at once", "GPU", 0, 0, 1e9), operations=[], models=[],
                   failure="the device was lost </script><b>")
     return {"schema": "ggml-bench-report/1", "time": "2026-03-04T05:06:07Z", "version": version, "commit": "unknown", "threads": 8,
-            "quick": False, "devices": [device("CPU", "a processor of nobody's", "CPU", 8e11, 6e10, 5e10, slower), gpu, broken]}
+            "other_load": load, "quick": False, "devices": [device("CPU", "a processor of nobody's", "CPU", 8e11, 6e10, 5e10, slower), gpu, broken]}

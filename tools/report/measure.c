@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Every operation and some shapes of models on each device. What would take longer than people wait
 // is left out and said.
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#ifdef __linux__
+#include <unistd.h>
+#endif
 
 #include "bench/bench.h"
 #include "bench/ops/op_cases.h"
@@ -281,9 +285,48 @@ static bool is_wanted(const struct report_options *options, ggml_backend_dev_t d
     return options->n_devices == 0;
 }
 
+// Ticks of all processors since the boot, and those of them that were not idle.
+struct ticks {
+    unsigned long long all, busy;
+};
+
+// Zeros where the system does not tell them.
+static struct ticks read_ticks(void) {
+    struct ticks ticks = {0};
+#ifdef __linux__
+    unsigned long long user, nice, system, idle, wait;
+    FILE *file = fopen("/proc/stat", "r");
+    if (file &&
+        fscanf(file, "cpu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &wait) == 5) {
+        ticks.busy = user + nice + system;
+        ticks.all = ticks.busy + idle + wait;
+    }
+    if (file) fclose(file);
+#endif
+    return ticks;
+}
+
+// The share of all processors' time that other processes took since `before`, when this one had
+// used `own` of its clock.
+static double other_load(const struct ticks *before, clock_t own) {
+#ifdef __linux__
+    const struct ticks now = read_ticks();
+    const double all = (double)(now.all - before->all);
+    const double own_ticks =
+        (double)(clock() - own) / CLOCKS_PER_SEC * (double)sysconf(_SC_CLK_TCK);
+    const double others = (double)(now.busy - before->busy) - own_ticks;
+    return all > 0 && others > 0 ? others / all : 0;
+#else
+    (void)before, (void)own;
+    return 0;
+#endif
+}
+
 bool report_measure(struct report *out_report, const struct report_options *options) {
     struct ggml_host_topology topology = {.size = sizeof(topology)};
     const time_t now = time(NULL);
+    const struct ticks before = read_ticks();
+    const clock_t own = clock();
     bool good = true;
     *out_report = (struct report){.quick = options->quick};
     strftime(out_report->time, sizeof(out_report->time), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
@@ -300,5 +343,6 @@ bool report_measure(struct report *out_report, const struct report_options *opti
         if (good) measure_device(record, device, options);
     }
     progress_end();
+    out_report->other_load = other_load(&before, own);
     return good;
 }

@@ -159,6 +159,8 @@ bool report_read(struct report *out_report, const char *path) {
     get_text(root, "commit", out_report->commit, sizeof(out_report->commit));
     out_report->threads = get_count(root, "threads");
     out_report->quick = json_is_true(json_object_get(root, "quick"));
+    out_report->other_load = get_number(root, "other_load");
+    if (out_report->other_load > 1) out_report->other_load = 1;
     json_array_foreach(json_object_get(root, "devices"), i, element) {
         good = good && get_device(element, out_report);
     }

@@ -50,6 +50,7 @@ struct report {
     char version[32], commit[48];
     int64_t threads;
     bool quick;
+    double other_load; // share of the processors' time that other programs took; 0: not known
     struct report_device *devices;
     size_t n_devices;
 };

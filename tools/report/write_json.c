@@ -80,6 +80,7 @@ bool report_write_json(const struct report *report, FILE *stream) {
     put_text(stream, "version", report->version);
     put_text(stream, "commit", report->commit);
     put_number(stream, "threads", (double)report->threads, ", ");
+    put_number(stream, "other_load", report->other_load, ", ");
     fprintf(stream, "\"quick\": %s,\n  \"devices\": [\n", report->quick ? "true" : "false");
     for (size_t i = 0; i < report->n_devices; ++i) {
         if (i > 0) fputs(",\n", stream);

@@ -9,6 +9,9 @@ extern const char report_style[];
 
 // --- the top
 
+// Share of the processors' time from which on other programs are told of: some always run.
+static const double notable_load = 0.1;
+
 // The processor, or whatever device comes first.
 static const char *machine_name(const struct report *report) {
     for (size_t i = 0; i < report->n_devices; ++i) {
@@ -42,6 +45,12 @@ static void put_top(const struct report *report, const struct report *earlier,
     fputs(" · ggml-host ", stream);
     put_escaped(stream, report->version);
     fputs(report->quick ? " · measured quickly, so figures vary</p>\n" : "</p>\n", stream);
+    if (report->other_load >= notable_load) {
+        fprintf(stream,
+                "<p class=\"bad\">Other programs took %.0f %% of the processors' time meanwhile: "
+                "figures are lower than the machine's, and the limits as well.</p>\n",
+                100.0 * report->other_load);
+    }
     if (!earlier) return;
     fputs("<p class=\"muted\">Compared with ", stream);
     put_escaped(stream, earlier_name);
