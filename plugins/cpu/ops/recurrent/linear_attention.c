@@ -11,63 +11,103 @@ struct token {
     float scale;
 };
 
-// Updates the state, n x n, and sets the n outputs.
-typedef void (*step_fn)(float *restrict state, float *restrict out, const struct token *token,
-                        int64_t n);
+// Computes the state after a token, n x n, from the one before, which may be in the same place, and
+// sets the n outputs.
+typedef void (*step_fn)(const float *from, float *to, float *restrict out,
+                        const struct token *token, int64_t n);
 
 // One token of RWKV-6 (Peng et al., 2024): reads the state with a bonus for this token, then
 // decays it and adds k v^T. O(n^2).
-static void wkv6_step(float *restrict state, float *restrict out, const struct token *token,
+static void wkv6_step(const float *from, float *to, float *restrict out, const struct token *token,
                       int64_t n) {
     const float *k = token->src[0], *v = token->src[1], *r = token->src[2];
     const float *bonus = token->src[3], *decay = token->src[4];
     memset(out, 0, (size_t)n * sizeof(float));
-    for (int64_t i = 0; i < n; ++i, state += n) {
+    for (int64_t i = 0; i < n; ++i, from += n, to += n) {
         CPU_INDEPENDENT
         for (int64_t j = 0; j < n; ++j) {
             const float kv = k[i] * v[j];
-            out[j] += r[i] * (bonus[i] * kv + state[j]);
-            state[j] = state[j] * decay[i] + kv;
+            out[j] += r[i] * (bonus[i] * kv + from[j]);
+            to[j] = from[j] * decay[i] + kv;
         }
     }
 }
 
 // One token of gated linear attention (Yang et al., 2023). O(n^2).
-static void gated_step(float *restrict state, float *restrict out, const struct token *token,
+static void gated_step(const float *from, float *to, float *restrict out, const struct token *token,
                        int64_t n) {
     const float *k = token->src[0], *v = token->src[1], *q = token->src[2], *gate = token->src[3];
     memset(out, 0, (size_t)n * sizeof(float));
-    for (int64_t i = 0; i < n; ++i, state += n) {
+    for (int64_t i = 0; i < n; ++i, from += n, to += n) {
         const float weight = q[i] * token->scale;
         CPU_INDEPENDENT
         for (int64_t j = 0; j < n; ++j) {
-            state[j] = state[j] * gate[i] + k[i] * v[j];
-            out[j] += state[j] * weight;
+            to[j] = from[j] * gate[i] + k[i] * v[j];
+            out[j] += to[j] * weight;
         }
     }
 }
 
-// Inner product; the rest of a vector is loaded with zeros.
-static float dot(const float *x, const float *y, int64_t n) {
-    vf sum = {0};
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        sum += vf_load(x + i) * vf_load(y + i);
-    return vf_sum(sum + vf_load_part(x + i, n - i) * vf_load_part(y + i, n - i));
+// Rows of the state from the first one of `from` and `to` on, that one token changes.
+struct wkv7_rows {
+    const float *from;
+    float *to;
+    const float *v; // one per row
+    int64_t n;
+};
+
+// Elements [j, j + n) of each row, at most LANES, times those of a.
+CPU_INLINE void wkv7_along(const struct wkv7_rows *rows, const float *a, int64_t j, int64_t n,
+                           vf *sums, const int n_rows) {
+    const vf x = vf_load_most(a + j, n);
+    for (int i = 0; i < n_rows; ++i)
+        sums[i] += x * vf_load_most(rows->from + i * rows->n + j, n);
 }
 
-// One token of RWKV-7: the state is multiplied by diag(w) + a b^T, a generalised delta rule.
+// The same elements of the new state, and their products with r.
+CPU_INLINE void wkv7_update(const struct wkv7_rows *rows, const struct token *token,
+                            const float *along, int64_t j, int64_t n, vf *sums, const int n_rows) {
+    const vf r = vf_load_most(token->src[0] + j, n), w = vf_load_most(token->src[1] + j, n);
+    const vf k = vf_load_most(token->src[2] + j, n), b = vf_load_most(token->src[5] + j, n);
+    for (int i = 0; i < n_rows; ++i) {
+        const int64_t at = i * rows->n + j;
+        const vf state = vf_load_most(rows->from + at, n) * w + k * rows->v[i] + b * along[i];
+        vf_store_most(rows->to + at, state, n);
+        sums[i] += state * r;
+    }
+}
+
+// One token of RWKV-7: the state is multiplied by diag(w) + a b^T, a generalised delta rule. O(n)
+// for each row. `n_rows` is a constant where this is inlined: 1 or QUAD.
+CPU_INLINE void wkv7_advance(const struct wkv7_rows *rows, float *out, const struct token *token,
+                             const int n_rows) {
+    const int64_t n = rows->n, whole = n - n % LANES;
+    vf sums[QUAD] = {{0}};
+    float along[QUAD];
+    for (int64_t j = 0; j < whole; j += LANES)
+        wkv7_along(rows, token->src[4], j, LANES, sums, n_rows);
+    if (whole < n) wkv7_along(rows, token->src[4], whole, n - whole, sums, n_rows);
+    vf_sum_rows(sums, along, n_rows);
+    for (int i = 0; i < n_rows; ++i)
+        sums[i] = (vf){0};
+    for (int64_t j = 0; j < whole; j += LANES)
+        wkv7_update(rows, token, along, j, LANES, sums, n_rows);
+    if (whole < n) wkv7_update(rows, token, along, whole, n - whole, sums, n_rows);
+    vf_sum_rows(sums, out, n_rows);
+}
+
+// Rows are taken four at a time: they share the operands, and are independent of each other.
 // O(n^2).
-static void wkv7_step(float *restrict state, float *restrict out, const struct token *token,
+static void wkv7_step(const float *from, float *to, float *restrict out, const struct token *token,
                       int64_t n) {
-    const float *r = token->src[0], *w = token->src[1], *k = token->src[2];
-    const float *v = token->src[3], *a = token->src[4], *b = token->src[5];
-    for (int64_t i = 0; i < n; ++i, state += n) {
-        const float sa = dot(a, state, n);
-        CPU_INDEPENDENT
-        for (int64_t j = 0; j < n; ++j)
-            state[j] = state[j] * w[j] + v[i] * k[j] + sa * b[j];
-        out[i] = dot(state, r, n);
+    for (int64_t i = 0; i < n;) {
+        const struct wkv7_rows rows = {from + i * n, to + i * n, token->src[3] + i, n};
+        const int n_rows = n - i >= QUAD ? QUAD : 1;
+        if (n_rows == QUAD)
+            wkv7_advance(&rows, out + i, token, QUAD);
+        else
+            wkv7_advance(&rows, out + i, token, 1);
+        i += n_rows;
     }
 }
 
@@ -85,13 +125,14 @@ static enum ggml_status attend(const struct cpu_task *task, step_fn step, int n_
         const int64_t first = unit / s.heads * s.tokens;
         // States follow the outputs in the result; the initial one is the last source.
         float *state = (float *)dst->data + s.sequences * s.tokens * s.heads * s.n + unit * square;
-        memcpy(state, (const float *)dst->src[n_src]->data + unit * square,
-               (size_t)square * sizeof(float));
+        const float *from = (const float *)dst->src[n_src]->data + unit * square;
+        if (s.tokens == 0) memcpy(state, from, (size_t)square * sizeof(float));
         for (int64_t t = first; t < first + s.tokens; ++t) {
             const int64_t row = (t * s.heads + head) * s.n;
             for (int i = 0; i < n_src; ++i)
                 token.src[i] = (const float *)dst->src[i]->data + (i == bonus ? head * s.n : row);
-            step(state, (float *)dst->data + row, &token, s.n);
+            step(from, state, (float *)dst->data + row, &token, s.n);
+            from = state;
         }
     }
     return GGML_STATUS_SUCCESS;

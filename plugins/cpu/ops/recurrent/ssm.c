@@ -54,39 +54,55 @@ struct scan {
     struct ssm_size size;
 };
 
-// state = state * decay + b * input; returns <state, c>. `decays`, one per element, replaces
-// `decay`.
-static float advance(float *state, float decay, const float *decays, const float *b, const float *c,
-                     float input, int64_t n) {
-    vf sum = {0};
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        const vf d = decays ? vf_load(decays + i) : vf_set(decay);
-        const vf s = vf_load(state + i) * d + vf_load(b + i) * input;
-        vf_store(state + i, s);
-        sum += s * vf_load(c + i);
+// Part of a row of the state of a head, n elements.
+struct scan_part {
+    const float *b, *c;
+    const float *decays; // one per element, or NULL: `decay` is for all
+    float decay;
+    int64_t n;
+};
+
+// Elements [i, i + n) of advance(), at most LANES.
+CPU_INLINE void advance_vector(const struct scan_part *part, float *state, int64_t stride,
+                               const float *inputs, int64_t i, int64_t n, vf *sums,
+                               const int rows) {
+    const vf b = vf_load_most(part->b + i, n), c = vf_load_most(part->c + i, n);
+    const vf decay = part->decays ? vf_load_most(part->decays + i, n) : vf_set(part->decay);
+    for (int r = 0; r < rows; ++r) {
+        float *at = state + r * stride + i;
+        const vf next = vf_load_most(at, n) * decay + b * inputs[r];
+        vf_store_most(at, next, n);
+        sums[r] += next * c;
     }
-    if (i < n) {
-        const vf d = decays ? vf_load_part(decays + i, n - i) : vf_set(decay);
-        const vf s = vf_load_part(state + i, n - i) * d + vf_load_part(b + i, n - i) * input;
-        vf_store_part(state + i, s, n - i);
-        sum += s * vf_load_part(c + i, n - i);
-    }
-    return vf_sum(sum);
 }
 
-// As advance(), where each element of the state has a rate of its own.
-static float advance_each(float *state, float delta, const float *rates, const float *b,
-                          const float *c, float input, int64_t n) {
+// state = state * decay + b * input of rows that lie `stride` apart; y += <state, c>. `rows` is a
+// constant where this is inlined: 1 or QUAD, which share the operands and are independent of each
+// other.
+CPU_INLINE void advance(const struct scan_part *part, float *state, int64_t stride,
+                        const float *inputs, float *y, const int rows) {
+    vf sums[QUAD] = {{0}};
+    float totals[QUAD];
+    int64_t i = 0;
+    for (; i + LANES <= part->n; i += LANES)
+        advance_vector(part, state, stride, inputs, i, LANES, sums, rows);
+    if (i < part->n) advance_vector(part, state, stride, inputs, i, part->n - i, sums, rows);
+    vf_sum_rows(sums, totals, rows);
+    for (int r = 0; r < rows; ++r)
+        y[r] += totals[r];
+}
+
+// One row, where each element of the state has a rate of its own.
+static void advance_each(const struct scan_part *all, float delta, const float *rates, float *state,
+                         float input, float *y) {
     float decays[CPU_CHUNK];
-    float sum = 0.0f;
-    for (int64_t i = 0; i < n; i += CPU_CHUNK) {
-        const int64_t count = MIN(n - i, CPU_CHUNK);
-        for (int64_t k = 0; k < count; ++k)
+    for (int64_t i = 0; i < all->n; i += CPU_CHUNK) {
+        const struct scan_part part = {
+            .b = all->b + i, .c = all->c + i, .decays = decays, .n = MIN(all->n - i, CPU_CHUNK)};
+        for (int64_t k = 0; k < part.n; ++k)
             decays[k] = cpu_expf(delta * rates[i + k]);
-        sum += advance(state + i, 0.0f, decays, b + i, c + i, input, count);
+        advance(&part, state + i, 0, &input, y, 1);
     }
-    return sum;
 }
 
 static const float *row_of(const struct ggml_tensor *t, int64_t i1, int64_t i2, int64_t i3) {
@@ -101,17 +117,28 @@ static void scan_token(const struct scan *scan, int64_t seq, int64_t head, int64
     const struct ggml_row at = {t, seq, 0};
     const float delta =
         cpu_softplusf(cpu_f32_at(ggml_row_data(scan->dt, at) + (size_t)head * scan->dt->nb[0]));
-    const float *x = row_of(scan->x, head, t, seq);
-    const float *b = row_of(scan->b, group, t, seq);
-    const float *c = row_of(scan->c, group, t, seq);
-    const float *rates = row_of(scan->a, head, 0, 0);
-    const float decay = s->shared_rate ? expf(delta * rates[0]) : 0.0f;
+    const float *x = row_of(scan->x, head, t, seq), *rates = row_of(scan->a, head, 0, 0);
+    const struct scan_part part = {.b = row_of(scan->b, group, t, seq),
+                                   .c = row_of(scan->c, group, t, seq),
+                                   .decay = s->shared_rate ? expf(delta * rates[0]) : 0.0f,
+                                   .n = s->n};
     float *y = scan->y + ((seq * s->tokens + t) * s->heads + head) * s->rows;
     float *state = scan->states + ((seq * s->heads + head) * s->rows + p0) * s->n;
-    for (int64_t p = p0; p < p1; ++p, state += s->n) {
-        const float input = x[p] * delta;
-        y[p] = s->shared_rate ? advance(state, decay, NULL, b, c, input, s->n)
-                              : advance_each(state, delta, rates, b, c, input, s->n);
+    for (int64_t p = p0; p < p1;) {
+        const int rows = s->shared_rate && p1 - p >= QUAD ? QUAD : 1;
+        float inputs[QUAD];
+        for (int r = 0; r < rows; ++r) {
+            inputs[r] = x[p + r] * delta;
+            y[p + r] = 0.0f;
+        }
+        if (!s->shared_rate)
+            advance_each(&part, delta, rates, state, inputs[0], y + p);
+        else if (rows == QUAD)
+            advance(&part, state, s->n, inputs, y + p, QUAD);
+        else
+            advance(&part, state, s->n, inputs, y + p, 1);
+        p += rows;
+        state += rows * s->n;
     }
 }
 
