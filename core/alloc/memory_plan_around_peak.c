@@ -50,17 +50,13 @@ static bool sweep_from(struct around_peak *plan, int32_t from, int32_t step) {
     return true;
 }
 
-// The longer sweep is first: most other peaks are there, where a try fails.
+// The sweeps don't meet: what lives at the peak lies below both.
 size_t memory_plan_around_peak(struct memory_block *blocks, const struct memory_timeline *timeline,
                                size_t good_enough) {
     struct around_peak plan = {.blocks = blocks, .timeline = timeline, .limit = good_enough};
     const int32_t peak = timeline->last_peak;
-    const bool back_first = peak > timeline->n_events / 2;
     if (timeline->n_events == 0) return 0;
     if (timeline->most > good_enough) return SIZE_MAX;
     stack_up(&plan, peak);
-    const bool found = (!back_first || sweep_from(&plan, peak, -1)) &&
-                       sweep_from(&plan, peak + 1, 1) &&
-                       (back_first || sweep_from(&plan, peak, -1));
-    return found ? plan.needed : SIZE_MAX;
+    return sweep_from(&plan, peak + 1, 1) && sweep_from(&plan, peak, -1) ? plan.needed : SIZE_MAX;
 }
