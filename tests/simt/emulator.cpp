@@ -442,8 +442,13 @@ void *simt_shared_large(size_t bytes) {
     return b->shared + SIMT_LARGE_AT;
 }
 
+// Where threads wait for others shows which turn of a loop they are in.
+#define STEP()                                                                                     \
+    if (simt_checks_step) simt_checks_step(__builtin_return_address(0))
+
 void simt_barrier(bool orders_global) {
     simt_block *b = simt_here;
+    STEP();
     TSAN(__tsan_release(&b->at_barrier);)
     b->waiting[b->at_barrier++] = simt_me.tid;
     if (b->at_barrier == b->n) {
@@ -571,6 +576,7 @@ static void exchange(simt_exchange kind) {
 
 u32 simt_shfl_xor(u32 value, int mask) {
     simt_thread *me = simt_here->current;
+    STEP();
     me->value = value;
     me->mask = mask;
     exchange(SIMT_SHUFFLE);
@@ -578,11 +584,13 @@ u32 simt_shfl_xor(u32 value, int mask) {
 }
 
 void simt_sync_warp(void) {
+    STEP();
     exchange(SIMT_SYNC_WARP);
 }
 
 void simt_mma(float *d, const u32 *a, const u32 *b, bool is_bf16) {
     simt_thread *me = simt_here->current;
+    STEP();
     me->sums = d;
     me->a = a;
     me->b = b;

@@ -183,6 +183,8 @@ void simt_races_check(const char *p, size_t size, bool write);
 // An access that the emulator does for a kernel; pc: where the kernel asks for it.
 void simt_checks_access(const void *address, size_t size, bool write, const void *pc)
     __attribute__((weak));
+// The current thread waits for others at this instruction.
+void simt_checks_step(const void *pc) __attribute__((weak));
 // Products read shared memory: fails where a thread wrote it without a fence since.
 void simt_checks_product(const char *p, size_t size) __attribute__((weak));
 

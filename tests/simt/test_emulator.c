@@ -184,11 +184,46 @@ static void test_launches(void **state) {
     assert_non_null(strstr(message, "a warp of 16 lanes"));
 }
 
+#if !GGML_THREAD_SANITIZER
+enum { LANES = 32, TURNS = 8 };
+
+static struct simt_traffic count_turns(const char *kernel) {
+    static _Alignas(32) float from[TURNS * LANES], to[TURNS * LANES];
+    const struct sum_args args = {(uintptr_t)from, (uintptr_t)to, TURNS};
+    const struct simt_launch launch = {kernel, {1, 1, 1}, LANES, &args, 0};
+    struct simt_traffic traffic;
+    simt_memory_add(from, sizeof(from));
+    simt_memory_add(to, sizeof(to));
+    simt_traffic_start();
+    if (!simt_run(&launch, message, sizeof(message))) fail_msg("%s", message);
+    simt_traffic_stop(&traffic);
+    simt_memory_remove(from);
+    simt_memory_remove(to);
+    return traffic;
+}
+#endif
+
+// Lanes that leave out a turn of a loop, or have fewer turns of an inner one, are with the others
+// again in the next: a row of 32 numbers is four sectors.
+static void test_turns(void **state) {
+    (void)state;
+#if !GGML_THREAD_SANITIZER
+    struct simt_traffic t = count_turns("copy_rows_with_gaps");
+    assert_int_equal(t.read_sectors, 4 * TURNS);
+    assert_int_equal(t.write_sectors, 4 * TURNS);
+    assert_int_equal(t.write_least, 4 * TURNS); // of 28 numbers
+    t = count_turns("sum_ragged_rows");
+    assert_int_equal(t.read_sectors, 4 * 4 * TURNS);
+    assert_int_equal(t.write_sectors, 4 * TURNS);
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums),        cmocka_unit_test(test_defects),
         cmocka_unit_test(test_metal_rules), cmocka_unit_test(test_poison),
         cmocka_unit_test(test_launches),    cmocka_unit_test(test_early),
+        cmocka_unit_test(test_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

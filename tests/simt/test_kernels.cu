@@ -171,3 +171,25 @@ GPU_KERNEL(shared_exchange, 256, sum_args, p) {
     const float sum = parts[gpu_tid(g) ^ 1u] + other;
     if (gpu_tid(g) == 0) ((float *)p.y)[gpu_bid_x(g)] = sum;
 }
+
+// --- turns of loops ------------------------------------------------------------------------------
+
+// Copies n rows of 32 numbers, of which each thread leaves one of eight out.
+GPU_KERNEL(copy_rows_with_gaps, 32, sum_args, p) {
+    GPU_THREAD(g);
+    for (u32 row = 0; row < (u32)p.n; ++row) {
+        const float value = ((const float *)p.x)[row * 32 + gpu_tid(g)];
+        if (row % 8 != gpu_tid(g) % 8) ((float *)p.y)[row * 32 + gpu_tid(g)] = value;
+    }
+}
+
+// n times: thread t adds up one to four numbers, as t says, from as many rows of x.
+GPU_KERNEL(sum_ragged_rows, 32, sum_args, p) {
+    GPU_THREAD(g);
+    for (u32 row = 0; row < (u32)p.n; ++row) {
+        float sum = 0.0f;
+        for (u32 i = 0; i <= gpu_tid(g) % 4; ++i)
+            sum += ((const float *)p.x)[i * 32 + gpu_tid(g)];
+        ((float *)p.y)[row * 32 + gpu_tid(g)] = sum;
+    }
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Accesses of a block, put together to requests as warps make them: the n-th access of each lane by
-// the same instruction belongs to one request. A request to device memory moves sectors of 32
-// bytes; one to shared memory takes a turn for each word that the busiest bank is asked for, 128
+// Accesses of a block, put together to requests as warps make them: those of lanes by the same
+// instruction in the same turn of its loops (loops.h). A request to device memory moves sectors of
+// 32 bytes; one to shared memory takes a turn for each word that the busiest bank is asked for, 128
 // bytes of lanes at a time.
 #include "traffic.h"
 
@@ -12,10 +12,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "emulator_state.h"
+#include "loops.h"
 
 thread_local bool simt_traffic_is_counted;
 
@@ -25,19 +27,39 @@ struct access {
     uint32_t size;
     bool is_shared, write;
     uint32_t lane;
+    size_t step; // of the lane's trace
 };
 struct line {
     unsigned long long requests = 0, moves = 0, least = 0;
     uint32_t size = 0;
     bool is_shared = false, write = false;
 };
-static thread_local std::vector<access> *accesses; // of each thread of the block
-typedef std::pair<const void *, bool> place;       // an instruction, and whether of shared memory
+// What is counted, by one of the system's threads.
+struct counts {
+    std::vector<access> accesses[SIMT_MAX_THREADS];     // of each thread of the block
+    loop_trace traces[SIMT_MAX_THREADS];                // the same, and where it waited for others
+    std::unordered_map<const void *, unsigned> numbers; // of instructions
+    loop_graph graph;
+};
+static thread_local counts *counted;         // never freed
+typedef std::pair<const void *, bool> place; // an instruction, and whether of shared memory
 static thread_local std::map<place, line> *lines;
+
+static void add_step(unsigned thread, const void *pc) {
+    const auto at = counted->numbers.insert({pc, (unsigned)counted->graph.nodes.size()});
+    if (at.second) counted->graph.nodes.emplace_back();
+    counted->traces[thread].push_back(at.first->second);
+}
 
 void simt_traffic_add(unsigned thread, const void *pc, uintptr_t where, size_t size, bool is_shared,
                       bool write) {
-    accesses[thread].push_back({pc, where, (uint32_t)size, is_shared, write, thread % SIMT_WARP});
+    counted->accesses[thread].push_back({pc, where, (uint32_t)size, is_shared, write,
+                                         thread % SIMT_WARP, counted->traces[thread].size()});
+    add_step(thread, pc);
+}
+
+void simt_checks_step(const void *pc) {
+    if (simt_traffic_is_counted) add_step(simt_here->current->index, pc);
 }
 
 typedef std::vector<access> request;
@@ -74,39 +96,59 @@ static void count_global(const request &r, line *out) {
     out->least += (bytes + 31) / 32;
 }
 
-static void count_warp(const std::vector<access> *lanes) {
-    std::map<std::pair<place, unsigned>, request> requests;
-    for (unsigned i = 0; i < SIMT_WARP; ++i) {
-        std::map<place, unsigned> before;
-        for (const access &a : lanes[i])
-            requests[{{a.pc, a.is_shared}, before[{a.pc, a.is_shared}]++}].push_back(a);
+static void count_request(const request &r) {
+    const access &first = r[0];
+    line *l = &(*lines)[{first.pc, first.is_shared}];
+    l->size = std::max(l->size, first.size);
+    l->is_shared = first.is_shared;
+    l->write = first.write;
+    ++l->requests;
+    if (first.is_shared)
+        count_shared(r, l);
+    else
+        count_global(r, l);
+}
+
+static void count_warp(unsigned first) {
+    typedef std::pair<uint64_t, const access *> keyed;
+    std::vector<keyed> all;
+    std::vector<uint64_t> turns;
+    for (unsigned i = first; i < first + SIMT_WARP; ++i) {
+        simt_loops_turns(&counted->graph, counted->traces[i], &turns);
+        for (const access &a : counted->accesses[i])
+            all.push_back({turns[a.step] ^ a.is_shared, &a});
     }
-    for (const auto &r : requests) {
-        line *l = &(*lines)[r.first.first];
-        const access &first = r.second[0];
-        l->size = std::max(l->size, first.size);
-        l->is_shared = first.is_shared;
-        l->write = first.write;
-        ++l->requests;
-        if (first.is_shared)
-            count_shared(r.second, l);
-        else
-            count_global(r.second, l);
+    std::stable_sort(all.begin(), all.end(),
+                     [](const keyed &a, const keyed &b) { return a.first < b.first; });
+    request r;
+    for (size_t i = 0; i < all.size(); ++i) {
+        r.push_back(*all[i].second);
+        if (i + 1 < all.size() && all[i + 1].first == all[i].first) continue;
+        count_request(r);
+        r.clear();
     }
 }
 
 void simt_checks_end_block(void) {
     if (!simt_traffic_is_counted) return;
-    for (unsigned i = 0; i < simt_here->n; i += SIMT_WARP)
-        count_warp(&accesses[i]);
-    for (unsigned i = 0; i < simt_here->n; ++i)
-        accesses[i].clear();
+    const unsigned n = simt_here->n;
+    for (unsigned i = 0; i < n; i += SIMT_WARP)
+        simt_loops_learn(&counted->graph, &counted->traces[i], SIMT_WARP);
+    simt_loops_find(&counted->graph);
+    for (unsigned i = 0; i < n; i += SIMT_WARP)
+        count_warp(i);
+    for (unsigned i = 0; i < n; ++i) {
+        counted->accesses[i].clear();
+        counted->traces[i].clear();
+    }
 }
 
 void simt_traffic_start(void) {
-    if (!accesses) accesses = new std::vector<access>[SIMT_MAX_THREADS];
+    if (!counted) counted = new counts();
     if (!lines) lines = new std::map<place, line>();
     lines->clear();
+    counted->numbers.clear();
+    counted->graph = loop_graph();
     simt_traffic_is_counted = true;
 }
 
