@@ -11,6 +11,7 @@
 // clang-format on
 #include <math.h>
 
+#include "kernels/launch/products.h"
 #include "tensor_run.h"
 
 enum { HOPPER = SIMT_TENSOR_CORES | SIMT_WARPGROUPS };
@@ -19,15 +20,34 @@ static int64_t channels = 64;
 static unsigned features = SIMT_TENSOR_CORES;
 
 struct operands {
-    struct ggml_tensor q, k, v, mask, y;
+    struct ggml_tensor q, k, v, mask, sinks, y;
 };
 
 static float value_of(int64_t i) {
     return (float)((i * 7919 + 13) % 31 - 15) / 16.0f; // exact in F16 and BF16
 }
 
+// Bytes of any kind, with scales of several digits by which numbers are within [-1, 1].
+static void fill_blocks(struct ggml_tensor *t, int64_t seed) {
+    const size_t size = ggml_type_size(t->type);
+    const bool has_offset = t->type == GGML_TYPE_Q4_1 || t->type == GGML_TYPE_Q5_1;
+    uint8_t *block = t->data;
+    float scale = 1.0f / 128; // of Q8_0 and IQ4_NL
+    if (t->type == GGML_TYPE_Q4_0 || t->type == GGML_TYPE_Q4_1) scale = 1.0f / 8;
+    if (t->type == GGML_TYPE_Q5_0 || t->type == GGML_TYPE_Q5_1) scale = 1.0f / 16;
+    for (int64_t i = 0; i < ggml_nelements(t) / 32; ++i, block += size) {
+        const uint16_t halves[2] = {
+            ggml_fp32_to_fp16(scale * (float)(1000 - (i + seed) % 89) / 1024),
+            ggml_fp32_to_fp16((float)((i + seed) % 61 - 60) / 61)};
+        for (size_t k = 0; k < size; ++k)
+            block[k] = (uint8_t)(((size_t)i * 31 + k * 7 + (size_t)seed) * 2654435761u >> 13);
+        memcpy(block, halves, has_offset ? 4 : 2);
+    }
+}
+
 static void fill(struct ggml_tensor *t, int64_t seed) {
-    for (int64_t i = 0; i < ggml_nelements(t); ++i) {
+    if (ggml_blck_size(t->type) > 1) fill_blocks(t, seed);
+    for (int64_t i = 0; i < ggml_nelements(t) && ggml_blck_size(t->type) == 1; ++i) {
         const float x = value_of(i + seed + i / 31);
         if (t->type == GGML_TYPE_F32) ((float *)t->data)[i] = x;
         if (t->type == GGML_TYPE_F16) ((uint16_t *)t->data)[i] = ggml_fp32_to_fp16(x);
@@ -35,20 +55,27 @@ static void fill(struct ggml_tensor *t, int64_t seed) {
     }
 }
 
-// n queries of `heads` heads, which share one of K and V.
-static struct operands new_operands(enum ggml_type type, int64_t n, int64_t heads, int64_t keys) {
+// n queries of `heads` heads, which share one of K and V; V may be of another type.
+static struct operands new_mixture(enum ggml_type type, enum ggml_type v_type, int64_t n,
+                                   int64_t heads, int64_t keys) {
     struct operands o = {.q = new_tensor_3d(GGML_TYPE_F32, channels, n, heads),
                          .k = new_tensor_3d(type, channels, keys, 1),
-                         .v = new_tensor_3d(type, channels, keys, 1),
+                         .v = new_tensor_3d(v_type, channels, keys, 1),
                          .mask = new_tensor(GGML_TYPE_F16, keys, n),
+                         .sinks = new_tensor(GGML_TYPE_F32, heads, 1),
                          .y = new_tensor_3d(GGML_TYPE_F32, channels, heads, n)};
     const float scale = 0.25f;
     fill(&o.q, 0);
     fill(&o.k, 1);
     fill(&o.v, 2);
+    fill(&o.sinks, 3);
     o.y.op = GGML_OP_FLASH_ATTN_EXT;
     memcpy(o.y.op_params, &scale, sizeof(scale));
     return o;
+}
+
+static struct operands new_operands(enum ggml_type type, int64_t n, int64_t heads, int64_t keys) {
+    return new_mixture(type, type, n, heads, keys);
 }
 
 static void connect(struct operands *o, bool has_mask) {
@@ -63,32 +90,62 @@ static void free_operands(const struct operands *o) {
     free_tensor(&o->k);
     free_tensor(&o->v);
     free_tensor(&o->mask);
+    free_tensor(&o->sinks);
     free_tensor(&o->y);
 }
 
-static double half_at(const struct ggml_tensor *t, int64_t i) {
-    const uint16_t bits = ((uint16_t *)t->data)[i];
-    return t->type == GGML_TYPE_BF16 ? (double)ggml_bf16_to_fp32((ggml_bf16_t){bits})
-                                     : (double)ggml_fp16_to_fp32(bits);
+static double half_of(enum ggml_type type, const void *at) {
+    uint16_t bits;
+    memcpy(&bits, at, sizeof(bits));
+    return type == GGML_TYPE_BF16 ? (double)ggml_bf16_to_fp32((ggml_bf16_t){bits})
+                                  : (double)ggml_fp16_to_fp32(bits);
+}
+
+// Element j of a block of 32, in the layouts that kernels/decode.h tells.
+static double element_of(enum ggml_type type, const uint8_t *block, int64_t j) {
+    static const int iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                1,    13,   25,  38,  53,  69,  89,  113};
+    const bool has_offset = type == GGML_TYPE_Q4_1 || type == GGML_TYPE_Q5_1,
+               has_fifth = type == GGML_TYPE_Q5_0 || type == GGML_TYPE_Q5_1;
+    const double scale = half_of(GGML_TYPE_F16, block);
+    const uint8_t *bits = block + (has_offset ? 4 : 2);
+    if (type == GGML_TYPE_Q8_0) return scale * (int8_t)bits[j];
+    const uint8_t *nibbles = bits + (has_fifth ? 4 : 0);
+    int n = nibbles[j % 16] >> (j / 16 * 4) & 15;
+    if (has_fifth) n |= (bits[j / 8] >> (j % 8) & 1) << 4;
+    if (has_offset) return scale * n + half_of(GGML_TYPE_F16, block + 2);
+    return scale * (type == GGML_TYPE_IQ4_NL ? iq4[n] : n - (has_fifth ? 16 : 8));
+}
+
+static double number_at(const struct ggml_tensor *t, int64_t i) {
+    const int64_t n = ggml_blck_size(t->type);
+    const uint8_t *block = (const uint8_t *)t->data + (size_t)(i / n) * ggml_type_size(t->type);
+    return n == 1 ? half_of(t->type, block) : element_of(t->type, block, i % n);
 }
 
 // Channel c of query i, head h, in double precision; a key whose mask is -infinity is not looked
 // at.
 static double expected_at(const struct operands *o, int64_t i, int64_t h, int64_t c) {
-    float scale;
+    float params[3]; // scale, ALiBi, softcap
     double sum = 0.0, weights = 0.0;
-    memcpy(&scale, o->y.op_params, sizeof(scale));
+    memcpy(params, o->y.op_params, sizeof(params));
+    // Where it counts the heads are a power of two.
+    const double slope =
+        params[1] > 0.0f ? exp2(-(double)params[1] / (double)o->q.ne[2] * (double)(h + 1)) : 1.0;
     for (int64_t j = 0; j < o->k.ne[1]; ++j) {
-        const double bias = o->y.src[3] ? half_at(&o->mask, i * o->k.ne[1] + j) : 0.0;
+        const double bias = o->y.src[3] ? number_at(&o->mask, i * o->k.ne[1] + j) : 0.0;
         double dot = 0.0;
         if (isinf(bias)) continue;
         for (int64_t d = 0; d < channels; ++d)
             dot += (double)((float *)o->q.data)[(h * o->q.ne[1] + i) * channels + d] *
-                   half_at(&o->k, j * channels + d);
-        const double weight = exp(dot * (double)scale + bias);
+                   number_at(&o->k, j * channels + d);
+        double score = dot * (double)params[0];
+        if (params[2] > 0.0f) score = (double)params[2] * tanh(score / (double)params[2]);
+        const double weight = exp(score + slope * bias);
         weights += weight;
-        sum += weight * half_at(&o->v, j * channels + c);
+        sum += weight * number_at(&o->v, j * channels + c);
     }
+    if (o->y.src[4]) weights += exp((double)((float *)o->sinks.data)[h]);
     return weights > 0.0 ? sum / weights : 0.0;
 }
 
@@ -128,18 +185,27 @@ static void hide(const struct operands *o, int64_t query, int64_t key) {
     ((uint16_t *)o->mask.data)[query * o->k.ne[1] + key] = ggml_fp32_to_fp16(-INFINITY);
 }
 
+// Not a number, or a block of which none is.
+static void spoil(struct ggml_tensor *t, int64_t key, int64_t channel) {
+    const uint16_t nan = ggml_fp32_to_fp16(NAN);
+    const int64_t block = (key * channels + channel) / ggml_blck_size(t->type);
+    memcpy((char *)t->data + (size_t)block * ggml_type_size(t->type), &nan, sizeof(nan));
+}
+
 // What is hidden may be anything; what one query sees is not for the others.
-static void check_hidden(int64_t n, int64_t heads, int64_t keys, const char *kernel) {
-    struct operands o = new_operands(GGML_TYPE_F16, n, heads, keys);
-    uint16_t *v = o.v.data, *k = o.k.data;
+static void check_hidden(enum ggml_type type, int64_t n, int64_t heads, int64_t keys,
+                         const char *kernel) {
+    struct operands o = new_operands(type, n, heads, keys);
     connect(&o, true);
     for (int64_t j = keys - 20; j < keys; ++j) { // nobody sees the last ones
-        for (int64_t c = 0; c < channels; ++c)
-            v[j * channels + c] = k[j * channels + c] = ggml_fp32_to_fp16(NAN);
+        for (int64_t c = 0; c < channels; ++c) {
+            spoil(&o.k, j, c);
+            spoil(&o.v, j, c);
+        }
         for (int64_t i = 0; i < n; ++i)
             hide(&o, i, j);
     }
-    v[5 * channels + 7] = ggml_fp32_to_fp16(NAN); // the first query doesn't see this
+    spoil(&o.v, 5, 7); // the first query doesn't see this
     hide(&o, 0, 5);
     for (int64_t j = 0; j < keys; ++j) // nothing at all
         hide(&o, n - 1, j);
@@ -150,9 +216,10 @@ static void check_hidden(int64_t n, int64_t heads, int64_t keys, const char *ker
 
 static void test_hidden(void **state) {
     (void)state;
-    check_hidden(3, 2, 100, "kernel_attention_few_128_F16");
-    check_hidden(3, 2, 600, "kernel_attention_few_128_F16");
-    check_hidden(20, 2, 200, "kernel_attention_128_F16");
+    check_hidden(GGML_TYPE_F16, 3, 2, 100, "kernel_attention_few_128_F16");
+    check_hidden(GGML_TYPE_F16, 3, 2, 600, "kernel_attention_few_128_F16");
+    check_hidden(GGML_TYPE_Q5_0, 3, 2, 600, "kernel_attention_few_128_coded");
+    check_hidden(GGML_TYPE_F16, 20, 2, 200, "kernel_attention_128_F16");
 }
 
 // A causal mask: tiles that nobody of a block sees are not read.
@@ -226,7 +293,7 @@ static void test_warpgroups(void **state) {
     check_wide(GGML_TYPE_F16, 22, 3, 520, false, 2);
     channels = 72;
     check_wide(GGML_TYPE_F16, 80, 1, 64, false, 1);
-    check_hidden(70, 1, 200, "kernel_attention_wide_F16");
+    check_hidden(GGML_TYPE_F16, 70, 1, 200, "kernel_attention_wide_F16");
     channels = 128;
     struct operands o = new_operands(GGML_TYPE_F16, 66, 1, 64);
     const float scale = ldexpf(0.25f, -40);
@@ -249,6 +316,89 @@ static void test_warpgroups(void **state) {
     features = SIMT_TENSOR_CORES;
     channels = 64;
     (void)state;
+}
+
+// Types with blocks, by warpgroups each with another one and with F16, too; sinks, softcap, ALiBi,
+// shared heads; keys that do not fill a tile, or are hidden from all; several parts; blocks that do
+// not fill the panels.
+static const enum ggml_type coded[] = {
+#define TYPE_NUMBER(name) GGML_TYPE_##name,
+    ATTENTION_CODED_TYPES(TYPE_NUMBER)};
+enum { N_CODED = sizeof(coded) / sizeof(coded[0]) };
+
+struct coded_form {
+    int64_t n, heads, keys, channels;
+    bool masked, sinks;
+    float alibi, softcap;
+    int launches;
+};
+
+static void check_coded(enum ggml_type k, enum ggml_type v, const struct coded_form *f) {
+    const bool wide = (features & SIMT_WARPGROUPS) != 0;
+    channels = f->channels;
+    struct operands o = new_mixture(k, v, f->n, f->heads, f->keys);
+    connect(&o, f->masked);
+    if (f->sinks) o.y.src[4] = &o.sinks;
+    memcpy(&o.y.op_params[1], &f->alibi, sizeof(float));
+    memcpy(&o.y.op_params[2], &f->softcap, sizeof(float));
+    for (int64_t i = 0; i < f->n && f->masked; ++i) {
+        for (int64_t j = 0; j < f->keys; ++j) {
+            ((uint16_t *)o.mask.data)[i * f->keys + j] = ggml_fp32_to_fp16((float)(j - i) / 64);
+            if (j > i + f->keys / 4 || (j >= 64 && j < 128)) hide(&o, i, j);
+        }
+    }
+    assert_int_equal(
+        run_node_with(&o.y, wide ? "kernel_attention_wide_coded" : "kernel_attention_128_coded",
+                      features),
+        f->launches);
+    check(&o, 1e-5);
+    free_operands(&o);
+}
+
+static void test_coded(void **state) {
+    static const struct coded_form forms[] = {
+        {70, 1, 296, 128, true, false, 0.0f, 0.0f, 1},
+        {33, 4, 77, 128, false, true, 0.0f, 0.0f, 1},
+        {70, 2, 200, 96, true, false, 4.0f, 3.0f, 1},
+        {22, 3, 520, 128, false, false, 0.0f, 2.0f, 2},
+        {129, 1, 136, 128, true, true, 0.0f, 0.0f, 1},
+    };
+    enum { N_FORMS = sizeof(forms) / sizeof(forms[0]) };
+    (void)state;
+    features = HOPPER;
+    for (int t = 0; t < N_CODED; ++t) {
+        const enum ggml_type k = coded[t], other = coded[(t + 1) % N_CODED];
+        simt_set_seed((uint64_t)t % 3);
+        check_coded(k, k, &forms[t % N_FORMS]);
+        check_coded(k, other, &forms[(t + 1) % N_FORMS]);
+        check_coded(k, GGML_TYPE_F16, &forms[(t + 2) % N_FORMS]);
+        check_coded(GGML_TYPE_F16, k, &forms[(t + 3) % N_FORMS]);
+        check_coded(other, k, &forms[(t + 4) % N_FORMS]);
+        features = SIMT_TENSOR_CORES;
+        check_coded(k, k, &forms[t % N_FORMS]);
+        features = HOPPER;
+    }
+    simt_set_seed(0);
+    channels = 128;
+    check_hidden(GGML_TYPE_Q8_0, 70, 1, 200, "kernel_attention_wide_coded");
+    features = SIMT_TENSOR_CORES;
+    channels = 64;
+}
+
+// More keys than a block of warpgroups has words for its tiles: more parts.
+static void test_many_keys(void **state) {
+    (void)state;
+    channels = 128;
+    struct operands o = new_operands(GGML_TYPE_Q8_0, 65, 1, 8);
+    struct simt_work work;
+    connect(&o, false);
+    o.k.ne[1] = o.v.ne[1] = (int64_t)64 * ATTENTION_WIDE_KEYS * ATTENTION_WIDE_TILES(true) + 1;
+    assert_true(simt_kernel_prepare_for(&work, &o.y, HOPPER));
+    assert_int_equal(work.kernel, SIMT_KERNEL_attention_wide_coded);
+    assert_int_equal(work.args.numbers[3], 65);
+    assert_true(work.args.numbers[2] <= ATTENTION_WIDE_KEYS * ATTENTION_WIDE_TILES(true));
+    free_operands(&o);
+    channels = 64;
 }
 
 static void test_choice(void **state) {
@@ -276,6 +426,7 @@ int main(void) {
         cmocka_unit_test(test_parts),  cmocka_unit_test(test_hidden),
         cmocka_unit_test(test_causal), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_choice), cmocka_unit_test(test_warpgroups),
+        cmocka_unit_test(test_coded),  cmocka_unit_test(test_many_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,6 +148,12 @@ static void test_attention(void **state) {
     check_attention(GGML_TYPE_Q8_0, 128, 8, 64, 8, "kernel_attention_128_coded");
     check_attention(GGML_TYPE_F16, 128, 32, 256, 8, "kernel_attention_wide_F16");
     check_attention(GGML_TYPE_BF16, 128, 32, 256, 8, "kernel_attention_wide_BF16");
+    // With numbers behind the last channel that are no zeros it would all be computed once more.
+    check_attention(GGML_TYPE_F16, 96, 32, 256, 8, "kernel_attention_wide_F16");
+#define CHECK_CODED(name)                                                                          \
+    check_attention(GGML_TYPE_##name, 128, 32, 256, 8, "kernel_attention_wide_coded");
+    ATTENTION_CODED_TYPES(CHECK_CODED)
+    check_attention(GGML_TYPE_Q8_0, 96, 32, 256, 8, "kernel_attention_wide_coded");
     check_attention(GGML_TYPE_F16, 256, 1, 64, 8, "kernel_attention_256_F16");
     check_attention(GGML_TYPE_BF16, 256, 1, 64, 8, "kernel_attention_256_BF16");
     check_attention(GGML_TYPE_Q8_0, 256, 1, 64, 8, "kernel_attention_256_coded");

@@ -52,7 +52,8 @@ GPU_FN void load_queries(gpu_thread g, const gpu_args &p, const attention_block 
             factor = power_of_exponent(e);
             inverse = power_of_exponent(254u - e);
         }
-        for (u32 c = 4 * lane; c < (n + 31) / 32 * 32; c += 128) {
+        for (u32 c = 4 * lane; c < (n + A::QUERY_UNIT - 1) / A::QUERY_UNIT * A::QUERY_UNIT;
+             c += 128) {
             u32 high[2], low[2];
             GPU_UNROLL
             for (u32 e = 0; e < 4; ++e)

@@ -36,6 +36,7 @@ struct attention_tile {
         CHUNKS = V_CHANNELS_ / CHANNELS,
         TILES = KEYS / ATTENTION_WARPS / 8, // of 8 columns of a product, per warp
         STEPS = 2 / TILES,                  // of 16 in k that one load of fragments serves
+        QUERY_UNIT = 32,                    // of channels, to which queries have zeros
         QUERY_PITCH = 2 * K_CHANNELS_ + 16,
         QUERY_BYTES = ROWS * QUERY_PITCH,
         WEIGHT_PITCH = 2 * KEYS + 16,
@@ -81,37 +82,49 @@ template <class A> GPU_FN u32 attention_bytes(int type, u32 channels) {
     return attention_has_blocks<A>(type) ? channels / 32 * gpu_block_bytes(type) : 2 * channels;
 }
 
+// Begins to copy `bytes` of each of `n_rows` rows of a type with blocks, from byte `before` on, by
+// threads of which this is number t of n: LANES for a row, 16 bytes each, from a multiple of 32 on,
+// where a sector begins.
+template <int LANES, int PITCH>
+GPU_FN void copy_coded_rows(u32 t, u32 n, const gpu_operand &x, const u8 *rows, u32 n_rows,
+                            u32 before, u32 bytes, u8 *to) {
+    const u64 row_bytes = (u64)x.ne[0] / 32 * gpu_block_bytes(x.type);
+    const u32 at = 16 * (t % LANES);
+    for (u32 r = t / LANES; r < n_rows; r += n / LANES) {
+        const u64 row = (u64)(rows + (i64)r * x.nb[1]), begin = row + before, end = row + row_bytes;
+        const u64 from = (begin & ~(u64)(SECTOR - 1)) + at;
+        if (from < end && from < begin + bytes)
+            gpu_copy_16(to + r * PITCH + at, (const void *)from,
+                        end - from < 16 ? (u32)(end - from) : 16u);
+    }
+}
+
 // Begins to copy a chunk, or the piece that begins with it; of other chunks of a piece nothing is
 // left to be copied. Zeros follow the last key and the last channel, except in types with blocks,
-// for which the decoder adds them; these begin at a multiple of 32, where a sector does.
+// for which the decoder adds them.
 template <class A>
 GPU_FN void copy_chunk(gpu_thread g, const gpu_args &p, const attention_block &o, attention_chunk c,
                        u8 *to) {
     if (c.operand == 0) return;
     const gpu_operand &x = p.operands[c.operand];
-    const bool has_blocks = attention_has_blocks<A>(x.type);
-    if (has_blocks && c.index % A::PIECE != 0) return;
-    const u32 lanes = has_blocks ? A::PIECE_LANES : A::CHANNELS / 8, at = 16 * (gpu_tid(g) % lanes);
-    const u32 bytes = attention_bytes<A>(x.type, has_blocks ? A::PIECE * A::CHANNELS : A::CHANNELS);
     const u32 before = attention_bytes<A>(x.type, c.index * A::CHANNELS);
-    const u64 row_bytes =
-        has_blocks ? (u64)x.ne[0] / 32 * gpu_block_bytes(x.type) : 2 * (u64)x.ne[0];
-    const u8 *rows = gpu_row(x, 0, o.kv_head, o.batch);
-    to += at;
+    const u8 *rows = gpu_row(x, c.key, o.kv_head, o.batch);
+    const u32 n_rows = o.end - c.key < A::KEYS ? (u32)(o.end - c.key) : (u32)A::KEYS;
+    if (attention_has_blocks<A>(x.type)) {
+        if (c.index % A::PIECE == 0)
+            copy_coded_rows<A::PIECE_LANES, A::PITCH>(
+                gpu_tid(g), ATTENTION_THREADS, x, rows, n_rows, before,
+                attention_bytes<A>(x.type, A::PIECE * A::CHANNELS), to);
+        return;
+    }
+    const u32 lanes = A::CHANNELS / 8, at = 16 * (gpu_tid(g) % lanes);
+    const bool has_channels = before + at < 2 * (u32)x.ne[0]; // a multiple of 16 bytes
     for (u32 i = gpu_tid(g) / lanes; i < A::KEYS; i += ATTENTION_THREADS / lanes) {
         // Where eight lanes have two rows, these are four apart, in different banks.
         const u32 r = lanes == 4 ? (i & ~7u) | (i / 2 & 3u) | (i & 1u) << 2 : i;
-        const bool inside = c.key + r < o.end;
-        const u64 row = (u64)(rows + (i64)(inside ? c.key + r : c.key) * x.nb[1]);
-        const u64 begin = row + before, end = row + row_bytes;
-        const u64 from = (has_blocks ? begin & ~(u64)(SECTOR - 1) : begin) + at;
-        const bool used = inside && from < end && from < begin + bytes;
-        if (has_blocks && !used) continue;
-        gpu_copy_16(to + r * (has_blocks ? A::PITCH : A::CHUNK_PITCH),
-                    (const void *)(used ? from : row),
-                    !used             ? 0u
-                    : end - from < 16 ? (u32)(end - from)
-                                      : 16u);
+        const bool used = has_channels && r < n_rows;
+        gpu_copy_16(to + r * A::CHUNK_PITCH + at,
+                    used ? rows + (i64)r * x.nb[1] + before + at : rows, used ? 16u : 0u);
     }
 }
 
@@ -124,6 +137,26 @@ template <class A> GPU_FN void split_pair(float x, float y, u32 *high, u32 *low)
     } else {
         *high = gpu_pack_f16(x, y);
         *low = gpu_pack_f16(x - gpu_f16_to_f32((u16)*high), y - gpu_f16_to_f32((u16)(*high >> 16)));
+    }
+}
+
+// The same of four elements of a block. Without an offset a product of a scale and a whole number
+// is the sum of two halves; the others are computed in F32.
+template <class A> GPU_FN void split_four(int type, gpu_four f, u32 *high, u32 *low) {
+    if (type == TYPE_Q4_1 || type == TYPE_Q5_1) {
+        GPU_UNROLL
+        for (u32 i = 0; i < 2; ++i)
+            split_pair<A>(gpu_four_element(type, f, 2 * i), gpu_four_element(type, f, 2 * i + 1),
+                          &high[i], &low[i]);
+        return;
+    }
+    const u32 scale = gpu_pack_f16(f.scale, f.scale);
+    u32 pairs[2];
+    bytes_as_halves(type, f.bytes, pairs);
+    GPU_UNROLL
+    for (u32 i = 0; i < 2; ++i) {
+        high[i] = gpu_fma_f16(pairs[i], scale, 0x80008000u);
+        low[i] = gpu_fma_f16(pairs[i], scale, high[i] ^ 0x80008000u);
     }
 }
 
@@ -141,19 +174,13 @@ GPU_FN void decode_chunk(gpu_thread g, const gpu_args &p, const attention_block 
     for (u32 i = warp; i < A::KEYS / 8 * (A::CHANNELS / 16); i += ATTENTION_WARPS) {
         const u32 key = i / (A::CHANNELS / 16) * 8 + own,
                   channel = i % (A::CHANNELS / 16) * 16 + 4 * four;
-        float n[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        u32 high[2] = {0, 0}, low[2] = {0, 0};
         if (c.key + key < o.end && c.index * A::CHANNELS + channel < (u64)x.ne[0]) {
             const u64 begin = rows + (c.key + key) * (u64)x.nb[1] + before;
             const u8 *block =
                 from + key * A::PITCH + begin % SECTOR + (first + channel) / 32 * block_bytes;
-            const gpu_four f = gpu_four_small(x.type, block, channel % 32);
-            GPU_UNROLL
-            for (u32 e = 0; e < 4; ++e)
-                n[e] = gpu_four_element(x.type, f, e);
+            split_four<A>(x.type, gpu_four_small(x.type, block, channel % 32), high, low);
         }
-        u32 high[2], low[2];
-        split_pair<A>(n[0], n[1], &high[0], &low[0]);
-        split_pair<A>(n[2], n[3], &high[1], &low[1]);
         const u32 at = key * A::CHUNK_PITCH + 2 * channel;
         gpu_store_8(to + at, {high[0], high[1]});
         gpu_store_8(o.chunks + 2 * A::BUFFER_BYTES + at, {low[0], low[1]});

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Attention of prompts on sm_90a, K and V of F16 or BF16 with up to 128 channels: 128 rows of
-// queries per block, of all heads that share one of K and V, by two groups of four warps, each of
-// which has 64 of the rows, with both products by wgmma and the softmax taken online in registers.
-// A third group copies tiles of 64 keys, several ahead. First of all every warp looks at the mask:
-// tiles that no row of the block sees are neither copied nor computed.
+// Attention of prompts on sm_90a, K and V with up to 128 channels: 128 rows of queries per block,
+// of all heads that share one of K and V, by two groups of four warps, each of which has 64 of the
+// rows, with both products by wgmma and the softmax taken online in registers. A third group copies
+// tiles of 64 keys, several ahead, and decodes those of types with blocks. First of all every warp
+// looks at the mask: tiles that no row of the block sees are neither copied nor computed.
 //
 // Keys of a tile lie in an order in which a lane's scores are of four neighbours: it reads their
 // mask at once, and each sector of a mask's row is read by one request. Channels are in two panels
 // of 64, a key's 128 bytes of each behind those of the key before, swizzled: as K they are columns
 // of the right operand, as V its rows.
 //
-// Queries and weights are two halves each, as in attention_tensor.cpp, so that results are nearly
-// those of F32.
+// Queries, weights and numbers of types with blocks are two halves each, as in
+// attention_tensor.cpp, so that results are nearly those of F32.
 #include "attention_rows.h"
 #include "gpu_warpgroup.h"
 #include "launch/products.h"
@@ -20,26 +20,32 @@
 
 enum { ATTENTION_COPIERS = 128, ATTENTION_CONSUMERS = 256 };
 
-template <bool AS_BF16_> struct wide_attention_tile {
+template <int KIND> struct wide_attention_tile {
     enum {
-        AS_BF16 = AS_BF16_,
+        AS_BF16 = KIND == ATTENTION_BF16,
+        CODED = KIND == ATTENTION_CODED,
         WARPS = ATTENTION_WIDE_THREADS / 32,
         ROWS = ATTENTION_WIDE_ROWS,
         KEYS = ATTENTION_WIDE_KEYS,
-        CHANNELS = 128,
+        QUERY_UNIT = 128, // all channels
         QUERY_PITCH = ATTENTION_WIDE_PITCH,
         QUERY_BYTES = ROWS * QUERY_PITCH, // of the upper halves, then of the lower ones
         PANEL = KEYS * 128,
-        OPERAND = 2 * PANEL, // K, then V
+        LOWER = 2 * PANEL,                 // from numbers to their lower halves
+        OPERAND = (CODED ? 4 : 2) * PANEL, // K, then V
         STAGE = 2 * OPERAND,
-        STAGES = ATTENTION_WIDE_STAGES,
+        STAGES = ATTENTION_WIDE_STAGES(CODED),
+        CODED_PITCH = ATTENTION_WIDE_CODED_PITCH,
+        WARP_KEYS = KEYS / (ATTENTION_COPIERS / 32),  // that a warp copies and decodes
+        CODED_BYTES = CODED ? KEYS * CODED_PITCH : 0, // of an operand as it arrives
     };
+    static_assert(WARP_KEYS == 16, "as keys are given to lanes");
 };
 
 struct wide_attention_block {
     attention_block rows;
-    u8 *stages;
-    u32 *seen; // by tile of the keys, whether any row sees any of it
+    u8 *stages, *coded; // coded: K, then V
+    u32 *seen;          // by tile of the keys, whether any row sees any of it
     u64 *full, *empty;
     u32 n_tiles;
 };
@@ -72,6 +78,12 @@ GPU_FN void find_seen_tiles(gpu_thread g, const gpu_args &p, const wide_attentio
             any = gpu_larger(any, gpu_shfl_xor(any, m));
         if (lane == 0) o.seen[tile] = any != 0.0f;
     }
+}
+
+GPU_FN u32 next_seen(const wide_attention_block &o, u32 tile) {
+    while (tile < o.n_tiles && !o.seen[tile])
+        ++tile;
+    return tile;
 }
 
 // Begins to copy a tile of K or V, zeros behind the last key and the last channel.
@@ -116,6 +128,116 @@ GPU_FN void copy_wide_tiles(gpu_thread g, const gpu_args &p, const wide_attentio
     if (n > 0) hand_over(&o.full[(n - 1) % A::STAGES]);
 }
 
+// --- types with blocks ---------------------------------------------------------------------------
+
+// A warp copies and decodes the same 16 keys of each tile, so that its lanes wait for no other.
+template <class A>
+GPU_FN void copy_coded_keys(u32 t, const gpu_operand &x, const attention_block &b, u64 first,
+                            u8 *to) {
+    const u64 own = first + t / 32 * A::WARP_KEYS;
+    const u32 n = own >= b.end                 ? 0
+                  : b.end - own < A::WARP_KEYS ? (u32)(b.end - own)
+                                               : (u32)A::WARP_KEYS;
+    copy_coded_rows<16, A::CODED_PITCH>(t % 32, 32, x, gpu_row(x, own, b.kv_head, b.batch), n, 0,
+                                        (u32)x.ne[0] / 32 * gpu_block_bytes(x.type),
+                                        to + t / 32 * A::WARP_KEYS * A::CODED_PITCH);
+}
+
+// Eight keys and 32 channels at a time: four lanes have 4 channels of a key each, and those 16
+// further on, whose bits are in the same bytes. The eight keys are apart both as they arrive and,
+// of 16 lanes at a time, as they are stored: those are in different banks.
+template <class A, int TYPE>
+GPU_FN void decode_keys(u32 t, const gpu_operand &x, const attention_block &b, u64 first,
+                        const u8 *from, u8 *to) {
+    const u32 c = t % 4, i = t / 4 % 4;
+    const u64 rows = (u64)gpu_row(x, first, b.kv_head, b.batch);
+    for (u32 turn = 0; turn < 2; ++turn) {
+        const u32 key = t / 32 * A::WARP_KEYS + 4 * i + (i ^ (2 * turn + t / 16 % 2));
+        const u32 place = wide_place(key), piece = 16 * (c / 2 ^ place % 8);
+        const u32 n_blocks = first + key < b.end ? (u32)x.ne[0] / 32 : 0;
+        const u8 *row = from + key * A::CODED_PITCH + (rows + key * (u64)x.nb[1]) % SECTOR;
+        u8 *stored = to + place * 128 + 8 * (c % 2);
+        GPU_UNROLL
+        for (u32 block = 0; block < 4; ++block) {
+            u32 high[2][2] = {{0, 0}, {0, 0}}, low[2][2] = {{0, 0}, {0, 0}};
+            GPU_UNROLL
+            for (u32 h = 0; h < 2 && block < n_blocks; ++h)
+                split_four<A>(
+                    TYPE, gpu_four_small(TYPE, row + block * gpu_block_bytes(TYPE), 16 * h + 4 * c),
+                    high[h], low[h]);
+            GPU_UNROLL
+            for (u32 h = 0; h < 2; ++h) {
+                u8 *at = stored + block / 2 * A::PANEL + (piece ^ (block % 2 * 64 + 32 * h));
+                gpu_store_8(at, {high[h][0], high[h][1]});
+                gpu_store_8(at + A::LOWER, {low[h][0], low[h][1]});
+            }
+        }
+    }
+}
+template <class A>
+GPU_FN void decode_coded_keys(u32 t, const gpu_operand &x, const attention_block &b, u64 first,
+                              const u8 *from, u8 *to) {
+    switch (x.type) {
+#define DECODE_TYPE(name)                                                                          \
+    case TYPE_##name: decode_keys<A, TYPE_##name>(t, x, b, first, from, to); break;
+        ATTENTION_CODED_TYPES(DECODE_TYPE)
+#undef DECODE_TYPE
+    }
+}
+
+// The lower halves of an operand of F16, in all stages.
+template <class A> GPU_FN void clear_lower_halves(u32 t, u8 *to) {
+    for (u32 i = 8 * t; i < A::STAGES * 2 * A::PANEL; i += 8 * ATTENTION_COPIERS)
+        gpu_store_8(to + i / (2 * A::PANEL) * A::STAGE + A::LOWER + i % (2 * A::PANEL), {0, 0});
+}
+
+// The group that copies, where K or V has blocks: what arrives is decoded into the stage while the
+// next tile of the other operand is on its way. An operand of F16 goes to the stage at once. Each
+// tile has three groups of copies: such operands, K with blocks, V with blocks.
+template <class A>
+GPU_FN void decode_wide_tiles(gpu_thread g, const gpu_args &p, const wide_attention_block &o) {
+    const u32 t = gpu_tid(g) - ATTENTION_CONSUMERS;
+    u32 tile = next_seen(o, 0);
+    for (u32 i = 0; i < 2; ++i) {
+        const gpu_operand &x = p.operands[ATTENTION_K + i];
+        if (x.type == TYPE_F16)
+            clear_lower_halves<A>(t, o.stages + i * A::OPERAND);
+        else if (tile < o.n_tiles)
+            copy_coded_keys<A>(t, x, o.rows, o.rows.begin + (u64)tile * A::KEYS,
+                               o.coded + i * A::CODED_BYTES);
+        gpu_copy_group();
+    }
+    for (u32 n = 0; tile < o.n_tiles; ++n) {
+        const u32 stage = n % A::STAGES, next = next_seen(o, tile + 1);
+        const u64 first = o.rows.begin + (u64)tile * A::KEYS,
+                  after = o.rows.begin + (u64)next * A::KEYS;
+        u8 *to = o.stages + stage * A::STAGE;
+        if (n >= A::STAGES) gpu_barrier_wait(&o.empty[stage], (n / A::STAGES + 1) & 1);
+        for (u32 i = 0; i < 2; ++i) {
+            if (p.operands[ATTENTION_K + i].type == TYPE_F16)
+                copy_wide_tile<A>(t, p, o.rows, ATTENTION_K + i, first, to + i * A::OPERAND);
+        }
+        gpu_copy_group();
+        for (u32 i = 0; i < 2; ++i) {
+            const gpu_operand &x = p.operands[ATTENTION_K + i];
+            u8 *coded = o.coded + i * A::CODED_BYTES;
+            gpu_copy_wait<2>();
+            if (x.type != TYPE_F16) {
+                gpu_sync_warp(g);
+                decode_coded_keys<A>(t, x, o.rows, first, coded, to + i * A::OPERAND);
+                gpu_sync_warp(g);
+                if (next < o.n_tiles) copy_coded_keys<A>(t, x, o.rows, after, coded);
+            }
+            gpu_copy_group();
+        }
+        gpu_copy_wait<2>();
+        hand_over(&o.full[stage]);
+        tile = next;
+    }
+}
+
+// --- products ------------------------------------------------------------------------------------
+
 // What a lane keeps of its rows: lane / 4 and that + 8 of its warp's 16.
 struct wide_attention_state {
     float scale[2], slope[2], largest[2], weight[2];
@@ -123,7 +245,8 @@ struct wide_attention_state {
     float sums[64];
 };
 
-// Scores of a tile: 64 rows by 64 keys, by the upper halves of queries and by the lower ones.
+// Scores of a tile: 64 rows by 64 keys, by the upper halves of queries, with blocks also times the
+// lower halves of keys, and by the lower ones.
 template <class A> GPU_FN void wide_scores(const u8 *queries, u64 operand, float (&scores)[32]) {
     GPU_UNROLL
     for (u32 i = 0; i < 32; ++i)
@@ -136,9 +259,11 @@ template <class A> GPU_FN void wide_scores(const u8 *queries, u64 operand, float
             gpu_load_matrices(a[k], queries + half * A::QUERY_BYTES + 32 * k);
         gpu_wgmma_begin();
         GPU_UNROLL
-        for (u32 k = 0; k < 8; ++k)
-            gpu_wgmma<64, A::AS_BF16 != 0>(scores, a[k],
-                                           operand + k / 4 * (A::PANEL / 16) + k % 4 * 2);
+        for (u32 k = 0; k < 8; ++k) {
+            const u64 keys = operand + k / 4 * (A::PANEL / 16) + k % 4 * 2;
+            gpu_wgmma<64, A::AS_BF16 != 0>(scores, a[k], keys);
+            if (A::CODED && half == 0) gpu_wgmma<64, false>(scores, a[k], keys + A::LOWER / 16);
+        }
         gpu_wgmma_commit();
         gpu_wgmma_finish(scores);
     }
@@ -188,7 +313,7 @@ GPU_FN void wide_weights(const gpu_args &p, u32 c, u64 first, u64 end, float (&s
     }
 }
 
-// Weights, two halves each, times V.
+// Weights, two halves each, times V; with blocks the upper ones times the lower halves of V, too.
 template <class A>
 GPU_FN void wide_values(u64 operand, float (&weights)[32], wide_attention_state &s) {
     u32 high[4][4], low[4][4];
@@ -200,6 +325,8 @@ GPU_FN void wide_values(u64 operand, float (&weights)[32], wide_attention_state 
     for (u32 k = 0; k < 4; ++k) {
         gpu_wgmma_turned<128, A::AS_BF16 != 0>(s.sums, high[k], operand + 128 * k);
         gpu_wgmma_turned<128, A::AS_BF16 != 0>(s.sums, low[k], operand + 128 * k);
+        if (A::CODED)
+            gpu_wgmma_turned<128, false>(s.sums, high[k], operand + A::LOWER / 16 + 128 * k);
     }
     gpu_wgmma_commit();
     gpu_wgmma_finish(s.sums);
@@ -294,7 +421,8 @@ template <class A> GPU_FN void wide_attention(gpu_thread g, const gpu_args &p, u
     o.n_tiles = (u32)((o.rows.end - o.rows.begin + A::KEYS - 1) / A::KEYS);
     o.stages = memory;
     o.rows.queries = memory + A::STAGES * A::STAGE;
-    o.rows.scales = (float *)(o.rows.queries + 2 * A::QUERY_BYTES);
+    o.coded = o.rows.queries + 2 * A::QUERY_BYTES;
+    o.rows.scales = (float *)(o.coded + 2 * A::CODED_BYTES);
     o.rows.slopes = o.rows.scales + A::ROWS;
     o.rows.votes = o.rows.slopes + A::ROWS;
     o.full = (u64 *)(o.rows.votes + 16);
@@ -315,6 +443,8 @@ template <class A> GPU_FN void wide_attention(gpu_thread g, const gpu_args &p, u
         attend_widely<A>(g, p, o, s);
         const float nothing = finish_wide_rows(s);
         if (t % 32 == 0) o.rows.votes[t / 32] = nothing;
+    } else if (A::CODED) {
+        decode_wide_tiles<A>(g, p, o);
     } else {
         copy_wide_tiles<A>(g, p, o);
     }
@@ -332,17 +462,19 @@ template <class A> GPU_FN void wide_attention(gpu_thread g, const gpu_args &p, u
     }
 }
 
-#define WIDE_ATTENTION_BODY(as_bf16)                                                               \
+#define WIDE_ATTENTION_BODY(kind)                                                                  \
     GPU_THREAD(g);                                                                                 \
-    typedef wide_attention_tile<as_bf16> A;                                                        \
-    GPU_SHARED_LARGE(u8, memory, ATTENTION_WIDE_SHARED);                                           \
+    typedef wide_attention_tile<kind> A;                                                           \
+    GPU_SHARED_LARGE(u8, memory, ATTENTION_WIDE_SHARED(A::CODED));                                 \
     wide_attention<A>(g, p, memory);
 #else
-#define WIDE_ATTENTION_BODY(as_bf16) (void)p;
+#define WIDE_ATTENTION_BODY(kind) (void)p;
 #endif
 
-GPU_KERNEL_FOR(kernel_attention_wide_F16, ATTENTION_WIDE_THREADS, 1, gpu_args, p){
-    WIDE_ATTENTION_BODY(false)} GPU_KERNEL_FOR(kernel_attention_wide_BF16, ATTENTION_WIDE_THREADS,
-                                               1, gpu_args, p) {
-    WIDE_ATTENTION_BODY(true)
-}
+#define WIDE_ATTENTION_KERNEL(name, kind)                                                          \
+    GPU_KERNEL_FOR(kernel_attention_wide_##name, ATTENTION_WIDE_THREADS, 1, gpu_args, p) {         \
+        WIDE_ATTENTION_BODY(kind)                                                                  \
+    }
+WIDE_ATTENTION_KERNEL(F16, ATTENTION_F16)
+WIDE_ATTENTION_KERNEL(BF16, ATTENTION_BF16)
+WIDE_ATTENTION_KERNEL(coded, ATTENTION_CODED)

@@ -58,23 +58,31 @@ GPU_FN void copy_rows(gpu_thread g, u8 *to, const u8 *rows, i64 stride, u32 n_ro
     }
 }
 
+// Four bytes less the type's bias as two pairs of F16, without rounding: 1024 + byte is a half with
+// the byte in the lowest bits.
+GPU_FN void bytes_as_halves(int type, u32 bytes, u32 *pairs) {
+    const u32 bias = 0x64006400u + 0x00010001u * (u32)gpu_four_bias(type);
+    pairs[0] = gpu_sub_f16(gpu_bytes(bytes, 0x64646464u, 0x4140), bias);
+    pairs[1] = gpu_sub_f16(gpu_bytes(bytes, 0x64646464u, 0x4342), bias);
+}
+
 // Elements 4 c to 4 c + 3 as the words of a fragment.
 template <class W> GPU_FN void four_as_words(gpu_four f, u32 *low, u32 *high) {
-    // 1024 + byte is a half, and 128 + byte a BF16, with the byte in the lowest bits.
-    const u32 magic = W::AS_BF16 ? 0x43434343u : 0x64646464u;
-    const u32 x = gpu_bytes(f.bytes, magic, 0x4140), y = gpu_bytes(f.bytes, magic, 0x4342);
-    if (W::AS_BF16) {
+    if (W::AS_BF16) { // 128 + byte is a BF16
         const u32 bias = gpu_pack_bf16(-128.0f - (float)gpu_four_bias(W::TYPE),
                                        -128.0f - (float)gpu_four_bias(W::TYPE));
         const u32 scale = gpu_pack_bf16(f.scale, f.scale);
+        const u32 x = gpu_bytes(f.bytes, 0x43434343u, 0x4140),
+                  y = gpu_bytes(f.bytes, 0x43434343u, 0x4342);
         *low = gpu_fma_bf16(gpu_fma_bf16(x, 0x3f803f80u, bias), scale, 0x80008000u);
         *high = gpu_fma_bf16(gpu_fma_bf16(y, 0x3f803f80u, bias), scale, 0x80008000u);
     } else {
-        const u32 bias = 0x64006400u + 0x00010001u * (u32)gpu_four_bias(W::TYPE);
         const u32 scale = gpu_pack_f16(f.scale, f.scale);
         const u32 offset = W::HAS_OFFSET ? gpu_pack_f16(f.offset, f.offset) : 0x80008000u;
-        *low = gpu_fma_f16(gpu_sub_f16(x, bias), scale, offset);
-        *high = gpu_fma_f16(gpu_sub_f16(y, bias), scale, offset);
+        u32 pairs[2];
+        bytes_as_halves(W::TYPE, f.bytes, pairs);
+        *low = gpu_fma_f16(pairs[0], scale, offset);
+        *high = gpu_fma_f16(pairs[1], scale, offset);
     }
 }
 

@@ -61,8 +61,8 @@ static bool takes_cache(const struct ggml_tensor *t, bool as_bf16) {
     if (as_bf16 || t->type == GGML_TYPE_F16)
         return t->type == (as_bf16 ? GGML_TYPE_BF16 : GGML_TYPE_F16) && t->nb[0] == 2 &&
                t->ne[0] % 8 == 0 && is_multiple(t, 16);
-    const uint64_t coded = TYPE_BIT(Q4_0) | TYPE_BIT(Q4_1) | TYPE_BIT(Q5_0) | TYPE_BIT(Q5_1) |
-                           TYPE_BIT(Q8_0) | TYPE_BIT(IQ4_NL);
+#define OR_TYPE_BIT(name) | TYPE_BIT(name)
+    const uint64_t coded = 0 ATTENTION_CODED_TYPES(OR_TYPE_BIT);
     const size_t size = ggml_type_size(t->type);
     return (coded >> t->type & 1) && t->nb[0] == size && is_multiple(t, size % 4 == 0 ? 4 : 2);
 }
@@ -85,35 +85,35 @@ static const struct {
     {576, 512, FEW_ROWS, false, KERNELS(576)},
 };
 
-// Parts of the keys, for as many blocks as a device may have at a time. It follows from the shapes:
-// sums are the same on all devices.
-static int64_t keys_of_part(int64_t blocks, int64_t n_keys) {
+// Parts of the keys, for as many blocks as a device may have at a time, of at most `most` keys. It
+// follows from the shapes: sums are the same on all devices.
+static int64_t keys_of_part(int64_t blocks, int64_t n_keys, int64_t most) {
     const int64_t wanted = MIN((ENOUGH_BLOCKS + blocks - 1) / blocks, MAX_PARTS);
-    const int64_t parts = MAX(MIN(wanted, n_keys / LEAST_KEYS), 1);
+    const int64_t parts = MAX(MIN(wanted, n_keys / LEAST_KEYS), (n_keys + most - 1) / most);
     return (n_keys + parts * KEYS_UNIT - 1) / (parts * KEYS_UNIT) * KEYS_UNIT;
 }
 
 static void launch_parts(struct simt_work *l, const struct ggml_tensor *node, int64_t rows_of_block,
-                         int64_t rows) {
+                         int64_t rows, int64_t most_keys) {
     const struct ggml_tensor *q = node->src[0], *k = node->src[1];
     const int64_t n_keys = k->ne[1];
     l->grid[0] = (unsigned)((rows + rows_of_block - 1) / rows_of_block);
     l->grid[2] = (unsigned)(k->ne[2] * k->ne[3]);
     l->args.numbers[1] = q->ne[2] / k->ne[2];
-    l->args.numbers[2] = keys_of_part((int64_t)l->grid[0] * l->grid[2], n_keys);
+    l->args.numbers[2] = keys_of_part((int64_t)l->grid[0] * l->grid[2], n_keys, most_keys);
     l->args.numbers[3] = (n_keys + l->args.numbers[2] - 1) / l->args.numbers[2];
     l->grid[1] = (unsigned)l->args.numbers[3];
     if (l->grid[1] > 1)
         l->scratch = (size_t)(ggml_nrows(q) * l->grid[1] * (node->ne[0] + 2)) * sizeof(float);
 }
 
-// Many rows against a cache of halves with 65 to 128 channels. Masks are of halves, shared by the
-// heads, and read eight keys at a time.
-static bool takes_wide(const struct ggml_tensor *node, int kind, int64_t rows) {
+// Many rows against a cache with 65 to 128 channels. Masks are of halves, shared by the heads, and
+// read eight keys at a time.
+static bool takes_wide(const struct ggml_tensor *node, int64_t rows) {
     const struct ggml_tensor *k = node->src[1], *v = node->src[2], *mask = node->src[3];
     const int64_t least = 64, most = 128;
-    if (kind == CACHE_CODED || rows <= least || k->ne[0] <= least || k->ne[0] > most ||
-        v->ne[0] <= least || v->ne[0] > most)
+    if (rows <= least || k->ne[0] <= least || k->ne[0] > most || v->ne[0] <= least ||
+        v->ne[0] > most)
         return false;
     return !mask || (mask->type == GGML_TYPE_F16 && mask->nb[0] == 2 && mask->ne[2] == 1 &&
                      is_multiple(mask, 16) && k->ne[1] % 8 == 0);
@@ -131,15 +131,15 @@ void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *no
         node->nb[0] != sizeof(float) || !is_multiple(node, 8) || k->ne[1] == 0 ||
         k->ne[2] * k->ne[3] > MAX_BLOCKS_YZ)
         return;
-    if ((features & SIMT_WARPGROUPS) && takes_wide(node, kind, rows)) {
-        const struct simt_work plain = *l;
-        launch_parts(l, node, ATTENTION_WIDE_ROWS, rows);
-        l->kernel =
-            kind == CACHE_BF16 ? SIMT_KERNEL_attention_wide_BF16 : SIMT_KERNEL_attention_wide_F16;
+    if ((features & SIMT_WARPGROUPS) && takes_wide(node, rows)) {
+        static const enum simt_kernel wide[CACHE_KINDS] = KERNELS(wide);
+        const bool coded = kind == CACHE_CODED;
+        l->kernel = wide[kind];
         l->threads = ATTENTION_WIDE_THREADS;
-        l->shared = ATTENTION_WIDE_SHARED;
-        if (l->args.numbers[2] <= ATTENTION_WIDE_KEYS * ATTENTION_WIDE_TILES) return;
-        *l = plain; // more keys than it has words for their tiles
+        l->shared = ATTENTION_WIDE_SHARED(coded);
+        launch_parts(l, node, ATTENTION_WIDE_ROWS, rows,
+                     ATTENTION_WIDE_KEYS * ATTENTION_WIDE_TILES(coded));
+        return;
     }
     for (size_t i = 0; i < sizeof(tensor_kernels) / sizeof(tensor_kernels[0]); ++i) {
         if (k->ne[0] > tensor_kernels[i].n_k || v->ne[0] > tensor_kernels[i].n_v ||
@@ -147,7 +147,7 @@ void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *no
             continue;
         l->kernel = tensor_kernels[i].kernels[kind];
         if (l->kernel == SIMT_KERNEL_attention_576_coded) l->shared = ATTENTION_576_SHARED;
-        launch_parts(l, node, tensor_kernels[i].rows, rows);
+        launch_parts(l, node, tensor_kernels[i].rows, rows, INT32_MAX);
         return;
     }
 }

@@ -106,7 +106,8 @@ unsigned simt_kernel_shared(enum simt_kernel kernel, unsigned features) {
         return features & SIMT_TENSOR_CORES ? (unsigned)ATTENTION_576_SHARED : 0;
     if (!(features & SIMT_WARPGROUPS)) return 0;
     if (kernel == SIMT_KERNEL_attention_wide_F16 || kernel == SIMT_KERNEL_attention_wide_BF16)
-        return ATTENTION_WIDE_SHARED;
+        return ATTENTION_WIDE_SHARED(false);
+    if (kernel == SIMT_KERNEL_attention_wide_coded) return ATTENTION_WIDE_SHARED(true);
     for (size_t i = 0; i < sizeof(wide_types) / sizeof(wide_types[0]); ++i) {
         for (int k = 0; k < 2; ++k) {
             if (wide_types[i].kernels[k] == kernel) return wide_types[i].shared[k];

@@ -52,21 +52,23 @@ static const struct attention_shape attention_shapes[] = {
     {128, 128, 1, 256, 8, 2, 2, 1}, {80, 80, 2, 64, 3, 3, 3, 1},  {7, 5, 3, 11, 2, 1, 1, 1},
     {192, 128, 2, 31, 2, 1, 1, 1},  {64, 64, 70, 65, 2, 1, 1, 1}, {32, 32, 4, 130, 4, 4, 1, 1},
     {72, 72, 1, 600, 2, 2, 2, 1},   {64, 64, 9, 40, 12, 2, 4, 1}, {256, 256, 2, 19, 2, 2, 2, 1},
-    {32, 32, 0, 5, 2, 1, 1, 1},     {576, 512, 2, 9, 3, 1, 1, 1},
+    {32, 32, 0, 5, 2, 1, 1, 1},     {576, 512, 2, 9, 3, 1, 1, 1}, {128, 128, 35, 72, 4, 2, 2, 1},
 };
 enum { N_ATTENTION_SHAPES = sizeof(attention_shapes) / sizeof(attention_shapes[0]) };
 
+// Rows are longer than there are keys, and begin at a multiple of 16 bytes where the number of keys
+// is one of eight.
 static struct ggml_tensor *attention_mask(struct conformance *c, const struct attention_form *f,
                                           const struct attention_shape *s, bool hidden) {
     static const double causal[] = {0, 0, -INFINITY, -1.5, 0, -INFINITY, 0.25};
     static const double nothing[] = {-INFINITY};
     const int64_t heads = f->mask_heads ? f->mask_heads : s->heads;
     const int64_t batches = f->mask_batches ? f->mask_batches : s->batch;
+    const int64_t longer = hidden ? 0 : s->kv % 8 == 0 ? 8 : 3;
     const struct conformance_fill fill = {FILL_CYCLE, 0, 0, hidden ? nothing : causal,
                                           hidden ? 1 : 7};
-    return conformance_filled(c, GGML_TYPE_F16,
-                              extents(s->kv + (hidden ? 0 : 3), s->n + 2, heads, batches), PACKED,
-                              fill);
+    return conformance_filled(c, GGML_TYPE_F16, extents(s->kv + longer, s->n + 2, heads, batches),
+                              PACKED, fill);
 }
 
 static void attention_case(struct conformance *c, const struct attention_form *f,
@@ -142,8 +144,9 @@ static void attention_quant_cases(struct conformance *c, const struct attention_
 static void cases_flash_attn(struct conformance *c) {
     static const struct attention_shape quant_shapes[] = {
         {64, 64, 3, 17, 4, 2, 2, 1}, {128, 128, 1, 40, 4, 1, 1, 2}, {256, 256, 2, 9, 2, 1, 1, 1},
-        {32, 32, 5, 33, 2, 2, 2, 1}, {256, 128, 2, 70, 2, 1, 1, 1},
+        {32, 32, 5, 33, 2, 2, 2, 1}, {256, 128, 2, 70, 2, 1, 1, 1}, {128, 128, 35, 72, 4, 2, 2, 1},
     };
+    enum { N_QUANT_SHAPES = sizeof(quant_shapes) / sizeof(quant_shapes[0]) };
     // More keys than drivers that limit loops can take in one; few and odd channels, and many.
     static const struct attention_shape long_shapes[] = {
         {68, 68, 2, 20011, 1, 1, 1, 1},
@@ -158,7 +161,7 @@ static void cases_flash_attn(struct conformance *c) {
         const enum ggml_type quant = t < conformance_n_quants    ? conformance_quants[t]
                                      : t == conformance_n_quants ? GGML_TYPE_Q8_1
                                                                  : GGML_TYPE_Q8_K;
-        for (int s = 0; s < 5; ++s)
+        for (int s = 0; s < N_QUANT_SHAPES; ++s)
             attention_quant_cases(c, &quant_shapes[s], quant, t + s);
     }
 }
