@@ -277,12 +277,17 @@ CPU_INLINE uint64_t spread_fields(uint64_t x, const int bits) {
 }
 
 // IQ4_XS: eight scales of six bits, four in scales_l and two in scales_h; biased by 32.
-CPU_INLINE void open_iq4_xs_scales(const block_iq4_xs *b, struct opened *o) {
-    int8_t scales[MAX_GROUPS];
+CPU_INLINE v16b iq4_xs_scales(const block_iq4_xs *b) {
     uint32_t low;
     memcpy(&low, b->scales_l, sizeof(low));
     const uint64_t both = spread_fields(low, 4) | spread_fields(b->scales_h, 2) << 4;
-    const v16b all = (v16b)(v2q){both, 0} - 32;
+    return (v16b)(v2q){both, 0} - 32;
+}
+
+// The same times the factor of the block, as floats.
+CPU_INLINE void open_iq4_xs_scales(const block_iq4_xs *b, struct opened *o) {
+    int8_t scales[MAX_GROUPS];
+    const v16b all = iq4_xs_scales(b);
     memcpy(scales, &all, sizeof(all));
     scale_groups(o->scales, scales, 8);
 }

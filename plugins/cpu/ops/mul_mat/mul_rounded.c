@@ -167,13 +167,13 @@ CPU_INLINE void add_block(const struct block_format f, struct sums *sums, const 
     }
 }
 
-// Each block asks for one to come, as in mul_vec.c.
-CPU_INLINE void prefetch_next(const struct block_format f, const char *const *blocks,
-                              const int n_blocks, const size_t ahead) {
+// Each turn asks for so many bytes of each row that come later, as in mul_vec.c.
+CPU_INLINE void prefetch_next(const int bytes, const char *const *blocks, const int n_rows,
+                              const size_t ahead) {
     CPU_UNROLLED
-    for (int r = 0; r < n_blocks; ++r) {
+    for (int r = 0; r < n_rows; ++r) {
         CPU_UNROLLED
-        for (int i = 0; i < f.bytes; i += LINE)
+        for (int i = 0; i < bytes; i += LINE)
             __builtin_prefetch(blocks[r] + ahead + i);
     }
 }
@@ -188,7 +188,7 @@ CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const in
         CPU_UNROLLED
         for (int r = 0; r < ROWS; ++r)
             blocks[r] = t->a[r] + i * f.bytes;
-        prefetch_next(f, blocks, ROWS, t->ahead);
+        prefetch_next(f.bytes, blocks, ROWS, t->ahead);
         add_block(f, &sums, blocks, x, at, columns);
         if (at + f.size == ROUNDED_DEPTH) x += columns;
     }
@@ -248,16 +248,24 @@ CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const
     const struct rounded *x = t->x;
     const int64_t n = t->k / f.size;
     const int64_t last = sets == 1 ? n : n - (int64_t)(t->ahead / (size_t)f.bytes);
-    for (int64_t i = 0; i < n; ++i) {
+    const int at_once = blocks_at_once(f);
+    for (int64_t i = 0; i < n; i += at_once) {
         const int at = (int)(i * f.size % ROUNDED_DEPTH);
         const char *blocks[SETS * ROWS];
         CPU_UNROLLED
         for (int r = 0; r < sets * ROWS; ++r)
             blocks[r] = t->a[r] + i * f.bytes;
-        if (2 * f.bytes > LINE || i % 2 == 0)
-            prefetch_next(f, blocks, sets * ROWS, i < last ? t->ahead : t->ahead + t->apart);
+        if (at_once * f.bytes > LINE / 2 || i % 2 == 0)
+            prefetch_next(at_once * f.bytes, blocks, sets * ROWS,
+                          i < last ? t->ahead : t->ahead + t->apart);
         add_lanes(f, sets, sums, blocks, x, at, columns);
-        if (at + f.size == ROUNDED_DEPTH) x += columns;
+        if (at_once == 2 && i + 1 < n) {
+            CPU_UNROLLED
+            for (int r = 0; r < sets * ROWS; ++r)
+                blocks[r] += f.bytes;
+            add_lanes(f, sets, sums, blocks, x, at + f.size, columns);
+        }
+        if (at + at_once * f.size == ROUNDED_DEPTH) x += columns;
     }
     CPU_UNROLLED
     for (int s = 0; s < sets; ++s) {

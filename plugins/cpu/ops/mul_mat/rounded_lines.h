@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Blocks of four rows, multiplied out of registers: a vector holds 32 numbers of one row, as bytes
 // without sign where a type has less than eight bits. What is added to make them so, like an
-// offset, is due to a column's sums. For levels with AVX2 and no
-// AVX-512, where rounded_rows.h is better.
+// offset, is due to a column's sums. The products of small numbers are added up until one vector
+// has those of all four rows, so that they are scaled and become floats together. For levels with
+// AVX2 and no AVX-512, where rounded_rows.h is better.
 #ifndef CPU_ROUNDED_LINES_H
 #define CPU_ROUNDED_LINES_H
 
@@ -13,31 +14,55 @@
 
 enum { LINES = 4, LINE_GROUPS = QK_K / ROUNDED_GROUP };
 
-// Of one column, by row. Lanes of `offsets` are groups; short blocks have them in `short_offsets`,
+// Of one column. Joined rows (joins_lines()) have a quarter of the lanes of `products[0]` and
+// `offsets[0]` each; others a vector each. Short blocks have their offsets in `short_offsets`,
 // whose lanes are rows.
 struct lane_sums {
     __m256 products[LINES];
-    __m256 offsets[LINES];
+    __m256 offsets[LINES / 2];
     quad short_offsets;
 };
-
-// The factor of what scales, or offsets, add up to with the sums of a column; 0 where nothing is.
-CPU_INLINE float line_sign(const struct block_format f) {
-    return f.offset_at >= 0 ? 1.0f : (float)-rounded_bias(f.type);
-}
 
 // Types of eight bits: numbers have a sign.
 CPU_INLINE bool is_signed_line(const enum ggml_type type) {
     return type == GGML_TYPE_Q8_0 || type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS;
 }
 
-// Four products to a lane. Signs move from w to x, where it has some: two products fit 16 bits.
-CPU_INLINE __m256 dot_line(const enum ggml_type type, vb w, const int8_t *x) {
-    const __m256i a = (__m256i)w, b = _mm256_loadu_si256((const __m256i *)(const void *)x);
-    const __m256i pairs = is_signed_line(type)
-                              ? _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a))
-                              : _mm256_maddubs_epi16(a, b);
-    return _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+// The factor of what scales, or offsets, add up to with the sums of a column; 0 where nothing is.
+CPU_INLINE float line_sign(const struct block_format f) {
+    return f.offset_at >= 0 ? 1.0f : (float)-rounded_bias(f.type);
+}
+
+// Products of numbers without sign and x, of which two are added to 16 bits: numbers are below 64.
+CPU_INLINE __m256i small_pairs(vb w, const int8_t *x) {
+    return _mm256_maddubs_epi16((__m256i)w, _mm256_loadu_si256((const __m256i *)(const void *)x));
+}
+
+// The same of any bytes: signs move from w to x.
+CPU_INLINE __m256i signed_pairs(vb w, __m256i x) {
+    return _mm256_maddubs_epi16(_mm256_abs_epi8((__m256i)w), _mm256_sign_epi8(x, (__m256i)w));
+}
+
+// Sums of eight products of numbers below 32: words 2 r and 2 r + 1 of each half are of row r.
+CPU_INLINE __m256i join_lines(const __m256i *pairs) {
+    return _mm256_hadd_epi16(_mm256_hadd_epi16(pairs[0], pairs[1]),
+                             _mm256_hadd_epi16(pairs[2], pairs[3]));
+}
+
+// A float per row, in both halves.
+CPU_INLINE __m256 line_quads(quad v) {
+    return _mm256_set_m128((__m128)v, (__m128)v);
+}
+
+// Float r of each half in all its lanes. By a shuffle: processors may not forward a part of what
+// was stored, and loads of it would wait.
+CPU_INLINE __m256 line_spread(__m256 v, const int r) {
+    switch (r) {
+    case 0: return _mm256_permute_ps(v, 0x00);
+    case 1: return _mm256_permute_ps(v, 0x55);
+    case 2: return _mm256_permute_ps(v, 0xAA);
+    default: return _mm256_permute_ps(v, 0xFF);
+    }
 }
 
 // --- blocks of 32 with one scale -----------------------------------------------------------------
@@ -91,13 +116,25 @@ CPU_INLINE void add_lines_32(const struct block_format f, struct lane_sums *sums
         w[r] = line_numbers_32(f.type, blocks[r]);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
-        float factors[LINES];
-        quad_store(factors, scales * x[c].scales[at / ROUNDED_GROUP]);
-        CPU_IN_MEMORY(factors);
+        const int8_t *numbers = x[c].numbers + at;
+        const __m256 factors = line_quads(scales * x[c].scales[at / ROUNDED_GROUP]);
+        __m256 *sum = sums[c].products;
         if (line_sign(f) != 0) sums[c].short_offsets += offsets * x[c].sums32[at / ROUNDED_GROUP];
+        __m256i pairs[LINES];
         CPU_UNROLLED
         for (int r = 0; r < LINES; ++r)
-            sums[c].products[r] += dot_line(f.type, w[r], x[c].numbers + at) * factors[r];
+            pairs[r] = is_signed_line(f.type) ? signed_pairs(w[r], (__m256i)vb_load(numbers))
+                                              : small_pairs(w[r], numbers);
+        if (!is_signed_line(f.type)) {
+            const __m256i dots = _mm256_madd_epi16(join_lines(pairs), _mm256_set1_epi16(1));
+            sum[0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots), factors, sum[0]);
+            continue;
+        }
+        CPU_UNROLLED
+        for (int r = 0; r < LINES; ++r) {
+            const __m256i dots = _mm256_madd_epi16(pairs[r], _mm256_set1_epi16(1));
+            sum[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots), line_spread(factors, r), sum[r]);
+        }
     }
 }
 
@@ -127,144 +164,254 @@ CPU_INLINE vb line_numbers_256(const enum ggml_type type, const char *block, con
         return vb_bits(vb_load(q6->ql + 64 * half + 32 * (i % 2)), 4 * (i / 2), 0, 15) |
                vb_bits(vb_load(q6->qh + 32 * half), 2 * i, 4, 48);
     }
-    case GGML_TYPE_TQ2_0:
-        return vb_bits(vb_load(((const block_tq2_0 *)b)->qs + 32 * (g / 4)), 2 * (g % 4), 0, 3);
     default:
-        return vb_lookup(cpu_iq4_values, vb_nibbles(((const block_iq4_xs *)b)->qs + 16 * g, 0));
+        return vb_bits(vb_load(((const block_tq2_0 *)b)->qs + 32 * (g / 4)), 2 * (g % 4), 0, 3);
     }
 }
 
-// Scales of a block's groups; offsets follow where the type has them.
-CPU_INLINE void open_line_scales(const enum ggml_type type, const char *block, struct opened *o) {
-    const void *b = block;
-    switch (type) {
-    case GGML_TYPE_Q4_K: open_k4_scales(((const block_q4_K *)b)->scales, o); break;
-    case GGML_TYPE_Q5_K: open_k4_scales(((const block_q5_K *)b)->scales, o); break;
-    case GGML_TYPE_TQ2_0: fill_scales(o, LINE_GROUPS); break;
-    default: open_iq4_xs_scales(b, o); break;
-    }
-}
+// Scales of four blocks, and minima where the type has them, as whole numbers: byte 4 * r + i of
+// vector j is of group 4 * j + i of row r.
+struct line_scales {
+    __m128i scales[4], mins[4];
+};
 
-// Adds a block of 256 elements of four rows times each column, whose groups of 32 have scales as
-// floats. Groups of the rows take turns: those of one row wait for each other's sum.
-CPU_INLINE void add_lines_of_32(const struct block_format f, struct lane_sums *sums,
-                                const char *const *blocks, const struct rounded *x, const int at,
-                                const int columns) {
-    struct opened o[LINES];
-    float scales[LINES][ROUNDED_COLUMNS][LINE_GROUPS];
-    open_factors(f, blocks, LINES, o);
+// Word j of the 16 bytes at `at` of each block.
+CPU_INLINE void transpose_words(const char *const *blocks, const int at, __m128i *out) {
+    __m128i rows[LINES];
     CPU_UNROLLED
-    for (int r = 0; r < LINES; ++r) {
-        open_line_scales(f.type, blocks[r], &o[r]);
-        const float *offset = f.offset_at >= 0 ? offsets(f, &o[r]) : o[r].scales;
+    for (int r = 0; r < LINES; ++r)
+        rows[r] = (__m128i)v16b_load(blocks[r] + at);
+    const __m128i a = _mm_unpacklo_epi32(rows[0], rows[1]),
+                  b = _mm_unpackhi_epi32(rows[0], rows[1]);
+    const __m128i c = _mm_unpacklo_epi32(rows[2], rows[3]),
+                  d = _mm_unpackhi_epi32(rows[2], rows[3]);
+    out[0] = _mm_unpacklo_epi64(a, c);
+    out[1] = _mm_unpackhi_epi64(a, c);
+    out[2] = _mm_unpacklo_epi64(b, d);
+    out[3] = _mm_unpackhi_epi64(b, d);
+}
+
+// Bits `from` and up of each byte moved to bits `to` and up; `mask` keeps those that are wanted.
+CPU_INLINE __m128i scale_bits(__m128i v, const int from, const int to, const int mask) {
+    const __m128i moved = from > to ? _mm_srli_epi16(v, from - to) : _mm_slli_epi16(v, to - from);
+    return _mm_and_si128(moved, _mm_set1_epi8((char)mask));
+}
+
+// Six bits each: the last four scales and minima have their lower bits in the third word.
+CPU_INLINE void open_line_scales_k4(const char *const *blocks, const int at,
+                                    struct line_scales *out) {
+    __m128i words[4];
+    transpose_words(blocks, at, words);
+    out->scales[0] = scale_bits(words[0], 0, 0, 63);
+    out->mins[0] = scale_bits(words[1], 0, 0, 63);
+    out->scales[1] = scale_bits(words[2], 0, 0, 15) | scale_bits(words[0], 6, 4, 48);
+    out->mins[1] = scale_bits(words[2], 4, 0, 15) | scale_bits(words[1], 6, 4, 48);
+}
+
+// Six bits each: lower halves in the first two words, the upper two bits in the third.
+CPU_INLINE void open_line_scales_q3_K(const char *const *blocks, struct line_scales *out) {
+    __m128i words[4]; // the first is not of the scales: their 12 bytes are the last of 16
+    transpose_words(blocks, offsetof(block_q3_K, scales) - 4, words);
+    CPU_UNROLLED
+    for (int j = 0; j < 4; ++j) {
+        const __m128i low = scale_bits(words[1 + j % 2], j / 2 * 4, 0, 15);
+        const __m128i all = low | scale_bits(words[3], 2 * j, 4, 48);
+        out->scales[j] = _mm_sub_epi8(all, _mm_set1_epi8(32));
+    }
+}
+
+CPU_INLINE void open_line_scales(const enum ggml_type type, const char *const *blocks,
+                                 struct line_scales *out) {
+    switch (type) {
+    case GGML_TYPE_Q4_K: open_line_scales_k4(blocks, offsetof(block_q4_K, scales), out); break;
+    case GGML_TYPE_Q5_K: open_line_scales_k4(blocks, offsetof(block_q5_K, scales), out); break;
+    case GGML_TYPE_Q3_K: open_line_scales_q3_K(blocks, out); break;
+    case GGML_TYPE_Q6_K: transpose_words(blocks, offsetof(block_q6_K, scales), out->scales); break;
+    case GGML_TYPE_Q2_K: {
+        __m128i words[4];
+        transpose_words(blocks, offsetof(block_q2_K, scales), words);
+        CPU_UNROLLED
+        for (int j = 0; j < 4; ++j) {
+            out->scales[j] = scale_bits(words[j], 0, 0, 15);
+            out->mins[j] = scale_bits(words[j], 4, 0, 15);
+        }
+        break;
+    }
+    default: // TQ2_0: none
+        for (int j = 0; j < 4; ++j)
+            out->scales[j] = _mm_set1_epi8(1);
+    }
+}
+
+// The indices that spread bytes i + 4 r of row r to upper halves of words, two of each row.
+#define SPREAD(i) ((int32_t)(0x00800080u + 0x01000100u * (uint32_t)(i)))
+
+// 256 times the scales of a group of 32, or of two of 16, in a word for each that join_lines()
+// makes. Such factors need no sign extension.
+CPU_INLINE __m256i joined_scales(const struct block_format f, const struct line_scales *s,
+                                 const int g) {
+    const int first = f.group == 16 ? 2 * g : g, last = f.group == 16 ? first + 1 : first;
+    const int i = first % 4, j = last % 4;
+    const __m256i index =
+        _mm256_setr_epi32(SPREAD(i), SPREAD(i + 4), SPREAD(i + 8), SPREAD(i + 12), SPREAD(j),
+                          SPREAD(j + 4), SPREAD(j + 8), SPREAD(j + 12));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(s->scales[first / 4]), index);
+}
+
+// The same for sums of two rows, r and the next, by _mm256_hadd_epi16().
+CPU_INLINE __m256i paired_scales(const struct line_scales *s, const int g, const int r) {
+    const int i = 2 * g % 4 + 4 * r, j = i + 1;
+    const __m256i index = _mm256_setr_epi32(SPREAD(i), SPREAD(i), SPREAD(i + 4), SPREAD(i + 4),
+                                            SPREAD(j), SPREAD(j), SPREAD(j + 4), SPREAD(j + 4));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(s->scales[g / 2]), index);
+}
+
+#undef SPREAD
+
+// offsets += factor of the row * sum over groups of whole numbers times the sums of the column.
+// Two rows at a time, half a vector each. What is rounded is said by intrinsics here and below:
+// compilers fuse where both operations end up in one basic block, and a row's result must not
+// depend on its place in a tile.
+CPU_INLINE void add_line_offsets(const struct block_format f, struct lane_sums *sums,
+                                 const __m128i *numbers, quad factors, const struct rounded *x,
+                                 const int at, const int columns) {
+    const int words = f.size / f.group / 4;
+    CPU_UNROLLED
+    for (int p = 0; p < LINES / 2; ++p) {
+        const __m256i rows = _mm256_setr_epi32(2 * p, 2 * p, 2 * p, 2 * p, 2 * p + 1, 2 * p + 1,
+                                               2 * p + 1, 2 * p + 1);
+        const __m256 factor = _mm256_permutevar8x32_ps(line_quads(factors), rows);
+        __m256 of_rows[4];
+        CPU_UNROLLED
+        for (int j = 0; j < words; ++j) {
+            const __m128i bytes = p == 0 ? numbers[j] : _mm_srli_si128(numbers[j], 8);
+            of_rows[j] = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+        }
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
-            const __m256 of_column = _mm256_loadu_ps(x[c].scales + at / ROUNDED_GROUP);
-            _mm256_storeu_ps(scales[r][c], _mm256_loadu_ps(o[r].scales) * of_column);
-            CPU_IN_MEMORY(scales[r][c]);
-            if (line_sign(f) != 0)
-                sums[c].offsets[r] +=
-                    _mm256_loadu_ps(offset) * _mm256_loadu_ps(x[c].sums32 + at / ROUNDED_GROUP);
-        }
-    }
-    CPU_UNROLLED
-    for (int g = 0; g < LINE_GROUPS; ++g) {
-        CPU_UNROLLED
-        for (int r = 0; r < LINES; ++r) {
-            const vb w = line_numbers_256(f.type, blocks[r], g);
+            const float *of_column = f.group == 16 ? x[c].sums + at / 16 : x[c].sums32 + at / 32;
+            __m256 sum = _mm256_setzero_ps();
             CPU_UNROLLED
-            for (int c = 0; c < columns; ++c)
-                sums[c].products[r] += dot_line(f.type, w, x[c].numbers + at + 32 * g) *
-                                       _mm256_set1_ps(scales[r][c][g]);
+            for (int j = 0; j < words; ++j) {
+                const __m256 column = _mm256_broadcast_ps((const __m128 *)(of_column + 4 * j));
+                sum = _mm256_fmadd_ps(of_rows[j], column, sum);
+            }
+            sums[c].offsets[p] = _mm256_fmadd_ps(sum, factor, sums[c].offsets[p]);
         }
     }
 }
 
-// The 16 scales of a block, whole numbers that one factor belongs to.
-CPU_INLINE __m128i whole_scales(const enum ggml_type type, const char *block) {
-    const void *b = block;
-    int8_t scales[MAX_GROUPS];
-    switch (type) {
-    case GGML_TYPE_Q2_K: return (__m128i)(v16b_load(((const block_q2_K *)b)->scales) & 15);
-    case GGML_TYPE_Q3_K:
-        open_q3_K_scales(((const block_q3_K *)b)->scales, scales);
-        return (__m128i)v16b_load(scales);
-    default: return (__m128i)v16b_load(((const block_q6_K *)b)->scales);
-    }
-}
-
-// Sum over groups of 16 of whole numbers times the sums of a column, by lane. What is rounded is
-// said by intrinsics here and below: compilers fuse where both operations end up in one
-// basic block, and a row's result must not depend on its place in a tile.
-CPU_INLINE __m256 dot_sums(__m128i numbers, const float *sums) {
-    const __m256 low = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(numbers));
-    const __m256 high = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(numbers, 8)));
-    const __m256 part = _mm256_mul_ps(high, _mm256_loadu_ps(sums + 8));
-    return _mm256_fmadd_ps(low, _mm256_loadu_ps(sums), part);
-}
-
-// Products of 16 bits with the scales of groups 2 g and 2 g + 1, of which `scales` has the even
-// ones in its lower half.
-CPU_INLINE __m256 scale_halves(__m256i pairs, __m256i scales, const int g) {
-    const __m256i of_group = _mm256_set1_epi16((int16_t)((2 * g + 1) << 8 | 2 * g));
-    return _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, _mm256_shuffle_epi8(scales, of_group)));
-}
-
-// Opens the scales of four blocks for the function below, and adds what offsets contribute.
-CPU_INLINE void open_lines_of_16(const struct block_format f, struct lane_sums *sums,
-                                 const char *const *blocks, const struct rounded *x, const int at,
-                                 const int columns, const float *factors, __m256i *scales) {
-    const __m128i even_first = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
-    float minima[LINES] = {0};
-    if (f.offset_at >= 0) quad_store(minima, -line_factors(f, blocks, f.offset_at));
-    CPU_UNROLLED
-    for (int r = 0; r < LINES; ++r) {
-        const __m128i all = whole_scales(f.type, blocks[r]);
-        scales[r] = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(all, even_first));
-        const void *b = blocks[r];
-        const __m128i of_sums =
-            f.offset_at >= 0 ? (__m128i)(v16b_load(((const block_q2_K *)b)->scales) >> 4) : all;
-        const float factor = f.offset_at >= 0 ? minima[r] : factors[r];
-        CPU_UNROLLED
-        for (int c = 0; c < columns; ++c)
-            sums[c].offsets[r] = _mm256_fmadd_ps(dot_sums(of_sums, x[c].sums + at / 16),
-                                                 _mm256_set1_ps(factor), sums[c].offsets[r]);
-    }
-}
-
-// The same for types with groups of 16, whose scales are multiplied with as whole numbers: the
-// row's factor comes last.
-CPU_INLINE void add_lines_of_16(const struct block_format f, struct lane_sums *sums,
-                                const char *const *blocks, const struct rounded *x, const int at,
-                                const int columns) {
-    __m256i scales[LINES];
-    __m256 parts[ROUNDED_COLUMNS][LINES];
-    float factors[LINES];
-    quad_store(factors, line_factors(f, blocks, f.scale_at));
-    open_lines_of_16(f, sums, blocks, x, at, columns, factors, scales);
+// Adds a block of 256 elements of four rows times each column. The scales of groups are multiplied
+// with as whole numbers; the row's factor comes last.
+CPU_INLINE void add_lines_256(const struct block_format f, struct lane_sums *sums,
+                              const char *const *blocks, const struct rounded *x, const int at,
+                              const int columns) {
+    // Sums of eight products of six bits don't fit 16.
+    const int parts = f.type == GGML_TYPE_Q6_K ? 2 : 1;
+    struct line_scales s;
+    __m256 dots[ROUNDED_COLUMNS][2];
+    open_line_scales(f.type, blocks, &s);
+    const quad factors = line_factors(f, blocks, f.scale_at);
+    if (f.offset_at >= 0)
+        add_line_offsets(f, sums, s.mins, -line_factors(f, blocks, f.offset_at), x, at, columns);
+    else
+        add_line_offsets(f, sums, s.scales, factors, x, at, columns);
     CPU_UNROLLED
     for (int g = 0; g < LINE_GROUPS; ++g) {
+        vb w[LINES];
+        __m256i scales[2];
         CPU_UNROLLED
-        for (int r = 0; r < LINES; ++r) {
-            const __m256i w = (__m256i)line_numbers_256(f.type, blocks[r], g);
+        for (int r = 0; r < LINES; ++r)
+            w[r] = line_numbers_256(f.type, blocks[r], g);
+        CPU_UNROLLED
+        for (int i = 0; i < parts; ++i)
+            scales[i] = parts == 1 ? joined_scales(f, &s, g) : paired_scales(&s, g, 2 * i);
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c) {
+            const __m256 of_column = _mm256_set1_ps(x[c].scales[at / ROUNDED_GROUP + g]);
+            __m256i pairs[LINES], sums_of_rows[2];
             CPU_UNROLLED
-            for (int c = 0; c < columns; ++c) {
-                const void *numbers = x[c].numbers + at + 32 * g;
-                const __m256i pairs =
-                    _mm256_maddubs_epi16(w, _mm256_loadu_si256((const __m256i *)numbers));
-                const __m256 scale = _mm256_set1_ps(x[c].scales[at / ROUNDED_GROUP + g]);
-                if (g == 0) parts[c][r] = _mm256_setzero_ps();
-                parts[c][r] =
-                    _mm256_fmadd_ps(scale_halves(pairs, scales[r], g), scale, parts[c][r]);
+            for (int r = 0; r < LINES; ++r)
+                pairs[r] = small_pairs(w[r], x[c].numbers + at + ROUNDED_GROUP * g);
+            sums_of_rows[0] =
+                parts == 1 ? join_lines(pairs) : _mm256_hadd_epi16(pairs[0], pairs[1]);
+            if (parts == 2) sums_of_rows[1] = _mm256_hadd_epi16(pairs[2], pairs[3]);
+            CPU_UNROLLED
+            for (int i = 0; i < parts; ++i) {
+                const __m256i scaled = _mm256_madd_epi16(sums_of_rows[i], scales[i]);
+                if (g == 0) dots[c][i] = _mm256_setzero_ps();
+                dots[c][i] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(scaled), of_column, dots[c][i]);
             }
         }
+    }
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        const __m256 sum = parts == 1 ? dots[c][0] : _mm256_hadd_ps(dots[c][0], dots[c][1]);
+        sums[c].products[0] =
+            _mm256_fmadd_ps(sum, line_quads(factors * 0x1p-8f), sums[c].products[0]);
+    }
+}
+
+// --- IQ4_XS --------------------------------------------------------------------------------------
+
+// Scales of the groups of a block as words, those with even numbers in the lower half.
+CPU_INLINE __m256i open_line_scales_iq4_xs(const char *block) {
+    const __m128i even_first = _mm_setr_epi8(0, 2, 4, 6, 0, 2, 4, 6, 1, 3, 5, 7, 1, 3, 5, 7);
+    const __m128i all = (__m128i)iq4_xs_scales((const void *)block);
+    return _mm256_cvtepi8_epi16(_mm_shuffle_epi8(all, even_first));
+}
+
+// Adds a block of four rows times each column, two groups at a time, half a vector each: low
+// nibbles are the first half of a group.
+CPU_INLINE void add_lines_iq4_xs(struct lane_sums *sums, const char *const *blocks,
+                                 const struct rounded *x, const int at, const int columns) {
+    __m256i scales[LINES];
+    __m256 dots[ROUNDED_COLUMNS][LINES];
+    float d[LINES];
+    CPU_UNROLLED
+    for (int r = 0; r < LINES; ++r)
+        scales[r] = open_line_scales_iq4_xs(blocks[r]);
+    CPU_UNROLLED
+    for (int g = 0; g < LINE_GROUPS; g += 2) {
+        const __m256i word = _mm256_set1_epi16((int16_t)((g + 1) << 8 | g));
+        __m256i first[ROUNDED_COLUMNS], second[ROUNDED_COLUMNS];
+        __m256 of_column[ROUNDED_COLUMNS];
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c) {
+            const int8_t *numbers = x[c].numbers + at + ROUNDED_GROUP * g;
+            const float *scale = x[c].scales + at / ROUNDED_GROUP + g;
+            const __m256i a = (__m256i)vb_load(numbers), b = (__m256i)vb_load(numbers + 32);
+            first[c] = _mm256_permute2x128_si256(a, b, 0x20);
+            second[c] = _mm256_permute2x128_si256(a, b, 0x31);
+            of_column[c] = _mm256_set_m128(_mm_set1_ps(scale[1]), _mm_set1_ps(scale[0]));
+        }
+        CPU_UNROLLED
+        for (int r = 0; r < LINES; ++r) {
+            const vb qs = vb_load(((const block_iq4_xs *)(const void *)blocks[r])->qs + 16 * g);
+            const vb low = vb_lookup(cpu_iq4_values, qs & 15);
+            const vb high = vb_lookup(cpu_iq4_values, vb_bits(qs, 4, 0, 15));
+            const __m256i scale = _mm256_shuffle_epi8(scales[r], word);
+            CPU_UNROLLED
+            for (int c = 0; c < columns; ++c) {
+                const __m256i sum =
+                    _mm256_add_epi32(_mm256_madd_epi16(signed_pairs(low, first[c]), scale),
+                                     _mm256_madd_epi16(signed_pairs(high, second[c]), scale));
+                if (g == 0) dots[c][r] = _mm256_setzero_ps();
+                dots[c][r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), of_column[c], dots[c][r]);
+            }
+        }
+    }
+    for (int r = 0; r < LINES; ++r) {
+        ggml_half half;
+        memcpy(&half, blocks[r], sizeof(half));
+        cpu_f16_to_f32(&d[r], &half, 1);
     }
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
         for (int r = 0; r < LINES; ++r)
             sums[c].products[r] =
-                _mm256_fmadd_ps(parts[c][r], _mm256_set1_ps(factors[r]), sums[c].products[r]);
+                _mm256_fmadd_ps(dots[c][r], _mm256_set1_ps(d[r]), sums[c].products[r]);
     }
 }
 
@@ -274,6 +421,11 @@ CPU_INLINE int sets_at_once(const struct block_format f, const int columns) {
     return 1;
 }
 
+// Blocks of a row that are computed per turn of the loop over them.
+CPU_INLINE int blocks_at_once(const struct block_format f) {
+    return f.size == ROUNDED_GROUP ? 2 : 1;
+}
+
 // Chooses the way by the type, which is known when compiling. `blocks` are four of each set.
 CPU_INLINE void add_lanes(const struct block_format f, const int sets,
                           struct lane_sums (*sums)[ROUNDED_COLUMNS], const char *const *blocks,
@@ -281,20 +433,25 @@ CPU_INLINE void add_lanes(const struct block_format f, const int sets,
     (void)sets;
     if (f.size == ROUNDED_GROUP)
         add_lines_32(f, sums[0], blocks, x, at, columns);
-    else if (f.group == ROUNDED_GROUP)
-        add_lines_of_32(f, sums[0], blocks, x, at, columns);
+    else if (f.type == GGML_TYPE_IQ4_XS)
+        add_lines_iq4_xs(sums[0], blocks, x, at, columns);
     else
-        add_lines_of_16(f, sums[0], blocks, x, at, columns);
+        add_lines_256(f, sums[0], blocks, x, at, columns);
 }
 
 // Adds up lanes and offsets: the four results of a column.
 CPU_INLINE void close_lanes(const struct block_format f, const struct lane_sums *sums, float *y) {
-    quad result = vf_sum_each((const vf *)sums->products);
-    if (line_sign(f) != 0) {
-        const quad more =
-            f.size == ROUNDED_GROUP ? sums->short_offsets : vf_sum_each((const vf *)sums->offsets);
-        result += more * line_sign(f);
+    if (is_signed_line(f.type)) {
+        quad_store(y, vf_sum_each((const vf *)sums->products));
+        return;
     }
+    quad result = vf_sum_quads((vf)sums->products[0]);
+    if (f.size == QK_K) {
+        quad offsets[LINES];
+        memcpy(offsets, sums->offsets, sizeof(sums->offsets));
+        result += quad_sum_each(offsets[0], offsets[1], offsets[2], offsets[3]) * line_sign(f);
+    } else if (line_sign(f) != 0)
+        result += sums->short_offsets * line_sign(f);
     quad_store(y, result);
 }
 

@@ -442,6 +442,12 @@ CPU_INLINE int sets_at_once(const struct block_format f, const int columns) {
     return f.size == 32 && columns > 2 ? 2 : 1;
 }
 
+// Blocks of a row that are computed per turn of the loop over them.
+CPU_INLINE int blocks_at_once(const struct block_format f) {
+    (void)f;
+    return 1;
+}
+
 // Chooses the way by the type, which is known when compiling. `blocks` are four of each set.
 CPU_INLINE void add_lanes(const struct block_format f, const int sets,
                           struct lane_sums (*sums)[ROUNDED_COLUMNS], const char *const *blocks,
