@@ -20,7 +20,7 @@
 #include "oracle/oracle.h"
 #include "random.h"
 
-enum { CONFORMANCE_MAX_OPERANDS = 24 };
+enum { CONFORMANCE_MAX_OPERANDS = 24, CONFORMANCE_KINDS = 7 };
 
 struct conformance;
 struct conformance_options;
@@ -106,7 +106,9 @@ struct conformance {
     struct test_random random;
     int64_t n_seen;    // cases that went by, selected or not
     int64_t n_claimed; // of this row
-    uint64_t *seen;    // hashes of their names
+    // Combinations of kinds of types (of the result and three sources) that cases of this row had.
+    bool has_kinds[CONFORMANCE_KINDS * CONFORMANCE_KINDS * CONFORMANCE_KINDS * CONFORMANCE_KINDS];
+    uint64_t *seen; // hashes of their names
     size_t n_names;
     char name[192];
     char text[8][48];

@@ -305,6 +305,27 @@ static bool is_sampled(struct conformance *c) {
     return sample <= 0 || before < sample || random_below(&chance, before + 1) < sample;
 }
 
+// Kinds of types that devices have different code for.
+static unsigned kind_of(const struct ggml_tensor *t) {
+    if (!t) return 0;
+    switch (t->type) {
+    case GGML_TYPE_F32: return 1;
+    case GGML_TYPE_F16: return 2;
+    case GGML_TYPE_BF16: return 3;
+    default: return ggml_blck_size(t->type) == 1 ? 4 : ggml_blck_size(t->type) < 128 ? 5 : 6;
+    }
+}
+
+// Whether no case of the row before had such a combination.
+static bool has_new_kinds(struct conformance *c, const struct ggml_tensor *node) {
+    unsigned combination = kind_of(node);
+    for (int i = 0; i < 3; ++i)
+        combination = combination * CONFORMANCE_KINDS + kind_of(node->src[i]);
+    const bool is_new = !c->has_kinds[combination];
+    c->has_kinds[combination] = true;
+    return is_new;
+}
+
 void conformance_check(struct conformance *c, struct ggml_tensor *node) {
     if (ggml_tensor_is_error(node)) {
         conformance_fail(c, "builder: %s", ggml_tensor_error(node));
@@ -324,7 +345,8 @@ void conformance_check(struct conformance *c, struct ggml_tensor *node) {
     }
     conformance_claimed(c, node);
     if (c->options->ask) return;
-    const bool sampled = is_sampled(c);
+    const bool has_kinds = has_new_kinds(c, node);
+    const bool sampled = is_sampled(c) || (c->options->kinds && has_kinds);
     if (!sampled && !c->claims) return;
     if (!conformance_place(c)) return;
     if (!sampled) {

@@ -22,6 +22,7 @@ struct conformance_options {
     // Of each row so many cases that the device claims, and of those behind them fewer and fewer,
     // which the seed chooses: about sample * (1 + log(claimed / sample)). 0: all.
     int sample;
+    bool kinds; // besides the sample, one case for each combination of kinds of types
     enum conformance_corruption corruption;
     bool ask;     // only ask what the device claims, and compute nothing
     bool claims;  // also compute what the device claims to support and no case has

@@ -26,6 +26,7 @@ static const char usage[] =
     "  --case NAME          only this case, or those that begin so if NAME ends in '*'\n"
     "  --every N            only one case of N\n"
     "  --sample N           of each operation only N claimed cases and a few more\n"
+    "  --kinds              with --sample: and a case for each combination of kinds of types\n"
     "  --seed N             of the operands' numbers (default 20240607)\n"
     "  --list               print the names of the cases and run nothing\n"
     "  --trace              print each case before it runs\n"
@@ -72,6 +73,8 @@ static bool parse_flag(struct arguments *a, const char *option) {
         a->options.trace = stderr;
     } else if (strcmp(option, "--claims") == 0) {
         a->options.claims = true;
+    } else if (strcmp(option, "--kinds") == 0) {
+        a->options.kinds = true;
     } else if (strcmp(option, "--threads") == 0) {
         a->options.threads = true;
     } else if (strcmp(option, "--matrix") == 0) {

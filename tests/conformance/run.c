@@ -110,6 +110,7 @@ static bool takes_anything(const char *op) {
 static void run_op(struct conformance *c) {
     c->report->types[c->report->n_types++].op = c->op->name;
     c->n_claimed = 0;
+    memset(c->has_kinds, 0, sizeof(c->has_kinds));
     c->n_seen = 0; // a sample has the first case of every operation
     if (c->claims) conformance_claims_begin(c->claims);
     c->op->cases(c);

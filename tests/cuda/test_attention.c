@@ -11,6 +11,7 @@
 // clang-format on
 #include <math.h>
 
+#include "../../core/base/sanitizer.h"
 #include "kernels/launch/products.h"
 #include "tensor_run.h"
 
@@ -231,6 +232,10 @@ static void test_causal(void **state) {
         for (int64_t j = i + 1; j < 512; ++j)
             hide(&o, i, j);
     }
+#if GGML_THREAD_SANITIZER // which leaves no counts of memory accesses
+    run_node_with(&o.y, "kernel_attention_128_F16", features);
+    check(&o, 1e-5);
+#else
     simt_traffic_start();
     run_node_with(&o.y, "kernel_attention_128_F16", features);
     struct simt_traffic some, all;
@@ -245,6 +250,7 @@ static void test_causal(void **state) {
     const uint64_t of_cache = 2 * (ggml_nbytes(&o.k) + ggml_nbytes(&o.v)) / 32;
     assert_true(all.read_sectors >= of_cache);
     assert_true(all.read_sectors - some.read_sectors >= of_cache * 3 / 4);
+#endif
     free_operands(&o);
 }
 
