@@ -16,13 +16,12 @@ enum {
     COLUMNS = ROUNDED_COLUMNS,
     LINE = 64, // bytes of the cache
     SIDE_BY_SIDE_AHEAD = 16384,
-    LEAST_IN_LANES = 3, // columns
 };
 
 #if !defined(__AVX2__)
-CPU_INLINE bool lies_in_lanes(const enum ggml_type type) {
+CPU_INLINE int least_in_lanes(const enum ggml_type type) {
     (void)type;
-    return false;
+    return ROUNDED_COLUMNS + 1;
 }
 #endif
 
@@ -55,7 +54,7 @@ void CPU_FN(cpu_round_columns)(enum ggml_type type, const struct gemm_column *co
                                int64_t n_columns, int64_t k, void *memory) {
     const int stored = rounded_columns(n_columns);
     struct rounded *out = memory;
-    const bool for_lanes = n_columns >= LEAST_IN_LANES && lies_in_lanes(type);
+    const bool for_lanes = n_columns >= least_in_lanes(type);
     for (int64_t first = 0; first < k; first += ROUNDED_DEPTH, out += stored) {
         for (int c = 0; c < n_columns; ++c)
             round_part(type, columns[c].x + first, MIN(k - first, ROUNDED_DEPTH), for_lanes,
@@ -290,6 +289,7 @@ CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const
 // how many tiles were computed, at most n_tiles.
 CPU_INLINE int dot_tiles(const struct block_format f, struct tile *t, const int columns,
                          int64_t n_tiles) {
+    if (columns >= least_in_lanes(f.type)) return 0; // never called: mul_in_lanes() has them
     if (!lies_in_quarters(f.type)) {
         dot_blocks(f, t, columns);
         return 1;
@@ -320,11 +320,19 @@ static const dot_fn dot_of[GGML_TYPE_COUNT] = {
 };
 
 #if defined(__AVX2__)
-typedef void (*lanes_fn)(struct word_tile *t);
+typedef void (*lanes_fn)(struct word_tile *t, int64_t columns);
 
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
-    static void lanes_##name(struct word_tile *t) {                                                \
-        if (lies_in_lanes(GGML_TYPE_##NAME)) dot_words(BLOCK_FORMAT(NAME, name, __VA_ARGS__), t);  \
+    static void lanes_##name(struct word_tile *t, int64_t columns) {                               \
+        const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
+        if (columns >= least_in_lanes(GGML_TYPE_##NAME)) {                                         \
+            if (columns == 1)                                                                      \
+                dot_words(f, t, 1);                                                                \
+            else if (columns == 2)                                                                 \
+                dot_words(f, t, 2);                                                                \
+            else                                                                                   \
+                dot_words(f, t, COLUMNS);                                                          \
+        }                                                                                          \
     }
 #include "ops/mul_mat/rounded_list.inl"
 
@@ -351,7 +359,7 @@ static void mul_in_lanes(const struct gemm_rows *rows, int64_t row, int64_t n_ro
         for (int r = 0; r < WORD_ROWS; ++r)
             t.rows[r] = rows->data + (size_t)(row + MIN(first + r, n_rows - 1)) * rows->stride;
         t.next = t.rows[0] + (n_rows - first > WORD_ROWS ? WORD_ROWS * rows->stride : 0);
-        lanes_of[rows->type](&t);
+        lanes_of[rows->type](&t, n_columns);
         store_lanes(&t, columns, n_columns, row + first, MIN(n_rows - first, WORD_ROWS));
     }
 }
@@ -370,7 +378,7 @@ static size_t distance_ahead(size_t stride) {
 void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                              const struct gemm_column *columns, int64_t n_columns, void *memory) {
 #if defined(__AVX2__)
-    if (n_columns >= LEAST_IN_LANES && lies_in_lanes(rows->type)) {
+    if (n_columns >= least_in_lanes(rows->type)) {
         mul_in_lanes(rows, row, n_rows, columns, n_columns, memory);
         return;
     }

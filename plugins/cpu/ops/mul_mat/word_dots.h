@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Products of three and four rounded columns with as many rows as one or two vectors have lanes:
+// Products of some rounded columns with as many rows as one or two vectors have lanes:
 // four numbers of each row are multiplied with four of a column, which all lanes get. Rows are
 // opened once for all columns, and nothing is added across lanes. What is rounded is said by
 // intrinsics, so that a row's results don't depend on its place. For mul_rounded.c.
@@ -115,10 +115,16 @@ CPU_INLINE vf floats_of(wi v) {
     return __builtin_convertvector((vi)v, vf);
 }
 
-// Whether rows of the type are multiplied so: known when compiling. Numbers of eight bits take more
-// than one instruction without VNNI; with it, Q8_0 is read as fast as memory allows anyway.
-CPU_INLINE bool lies_in_lanes(const enum ggml_type type) {
+enum { NEVER_IN_LANES = ROUNDED_COLUMNS + 1 };
+
+// From how many columns on rows of the type are multiplied so: known when compiling. Numbers of
+// eight bits take more than one instruction without VNNI; with it, Q8_0 is read as fast as memory
+// allows anyway. Fewer columns have not been measured with AVX-512.
+CPU_INLINE int least_in_lanes(const enum ggml_type type) {
+    const bool is_measured = LANES == 8;
     switch (type) {
+    case GGML_TYPE_TQ2_0:
+    case GGML_TYPE_MXFP4: return is_measured ? 1 : 3;
 #if defined(__AVX512VNNI__)
     case GGML_TYPE_IQ4_NL:
     case GGML_TYPE_IQ4_XS:
@@ -127,14 +133,12 @@ CPU_INLINE bool lies_in_lanes(const enum ggml_type type) {
     case GGML_TYPE_Q4_1:
     case GGML_TYPE_Q5_0:
     case GGML_TYPE_Q5_1:
-    case GGML_TYPE_MXFP4:
-    case GGML_TYPE_TQ2_0:
     case GGML_TYPE_Q2_K:
     case GGML_TYPE_Q3_K:
     case GGML_TYPE_Q4_K:
     case GGML_TYPE_Q5_K:
-    case GGML_TYPE_Q6_K: return true;
-    default: return false;
+    case GGML_TYPE_Q6_K: return 3;
+    default: return NEVER_IN_LANES;
     }
 }
 
@@ -171,24 +175,25 @@ CPU_INLINE int32_t start_of_words(const enum ggml_type type, const int8_t *numbe
 // scaled[c] = products of 32 numbers of each row, from group g on, with those of column c, times
 // the scales of the rows.
 CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_part *p,
-                                const struct rounded *x, int g, vf (*scaled)[WORD_VECTORS]) {
+                                const struct rounded *x, int g, const int columns,
+                                vf (*scaled)[WORD_VECTORS]) {
     const int words = f.group / WORD, groups = GROUP_WORDS / words;
     CPU_UNROLLED
     for (int i = 0; i < groups; ++i) {
         wi dots[ROUNDED_COLUMNS];
         CPU_UNROLLED
-        for (int c = 0; c < ROUNDED_COLUMNS; ++c)
+        for (int c = 0; c < columns; ++c)
             dots[c] = word_bias(f.type) ? spread_word(&x[c].starts[g][i]) : _mm512_setzero_si512();
         CPU_UNROLLED
         for (int w = i * words; w < (i + 1) * words; ++w) {
             CPU_UNROLLED
-            for (int c = 0; c < ROUNDED_COLUMNS; ++c)
+            for (int c = 0; c < columns; ++c)
                 dots[c] =
                     _mm512_dpbusd_epi32(dots[c], (wi)p->numbers[g][w][0],
                                         spread_word(x[c].numbers + g * ROUNDED_GROUP + w * WORD));
         }
         CPU_UNROLLED
-        for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+        for (int c = 0; c < columns; ++c) {
             const vf products = floats_of(dots[c]), scale = p->scales[g * groups + i][0];
             scaled[c][0] = i == 0 ? products * scale : fused(products, scale, scaled[c][0]);
         }
@@ -221,7 +226,8 @@ CPU_INLINE int words_in_chain(const struct block_format f) {
 // scaled[c] = products of 32 numbers of each row, from group g on, with those of column c, times
 // the scales of the rows.
 CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_part *p,
-                                const struct rounded *x, int g, vf (*scaled)[WORD_VECTORS]) {
+                                const struct rounded *x, int g, const int columns,
+                                vf (*scaled)[WORD_VECTORS]) {
     const int words = f.group / WORD, groups = GROUP_WORDS / words, chain = words_in_chain(f);
     wi dots[ROUNDED_COLUMNS][WORD_VECTORS];
     CPU_UNROLLED
@@ -231,7 +237,7 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_p
         CPU_UNROLLED
         for (int w = from; w < from + chain; ++w) {
             CPU_UNROLLED
-            for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+            for (int c = 0; c < columns; ++c) {
                 const wi four = spread_word(x[c].numbers + g * ROUNDED_GROUP + w * WORD);
                 CPU_UNROLLED
                 for (int v = 0; v < WORD_VECTORS; ++v) {
@@ -247,7 +253,7 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_p
             }
         }
         CPU_UNROLLED
-        for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+        for (int c = 0; c < columns; ++c) {
             CPU_UNROLLED
             for (int v = 0; v < WORD_VECTORS; ++v) {
                 const wi scale =
@@ -258,7 +264,7 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_p
         }
     }
     CPU_UNROLLED
-    for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+    for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
         for (int v = 0; v < WORD_VECTORS; ++v) {
             scaled[c][v] = floats_of(dots[c][v]);
@@ -341,13 +347,13 @@ CPU_INLINE void fetch_next(const struct block_format f, struct word_tile *t) {
 // sums[c] += products of n groups of 32 with column c.
 CPU_INLINE void add_products(const struct block_format f, struct word_tile *t,
                              const struct word_part *p, int n, const struct rounded *x,
-                             vf (*sums)[WORD_VECTORS]) {
+                             const int columns, vf (*sums)[WORD_VECTORS]) {
     for (int g = 0; g < n; ++g) {
         fetch_next(f, t);
         vf scaled[ROUNDED_COLUMNS][WORD_VECTORS];
-        dot_words_of_32(f, p, x, g, scaled);
+        dot_words_of_32(f, p, x, g, columns, scaled);
         CPU_UNROLLED
-        for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+        for (int c = 0; c < columns; ++c) {
             CPU_UNROLLED
             for (int v = 0; v < WORD_VECTORS; ++v)
                 sums[c][v] = fused(scaled[c][v], vf_set(x[c].scales[g]), sums[c][v]);
@@ -357,10 +363,11 @@ CPU_INLINE void add_products(const struct block_format f, struct word_tile *t,
 
 // sums[c] += offsets of n groups times the sums of column c's.
 CPU_INLINE void add_part_offsets(const struct block_format f, const struct word_part *p, int n,
-                                 const struct rounded *x, vf (*sums)[WORD_VECTORS]) {
+                                 const struct rounded *x, const int columns,
+                                 vf (*sums)[WORD_VECTORS]) {
     for (int g = 0; g < n; ++g) {
         CPU_UNROLLED
-        for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+        for (int c = 0; c < columns; ++c) {
             const vf sum = vf_set(f.group == 16 ? x[c].sums[g] : x[c].sums32[g]);
             CPU_UNROLLED
             for (int v = 0; v < WORD_VECTORS; ++v)
@@ -372,20 +379,21 @@ CPU_INLINE void add_part_offsets(const struct block_format f, const struct word_
 // Adds n groups of 32 of a part. What blocks of 256 contribute is multiplied with their factors at
 // last.
 CPU_INLINE void add_part(const struct block_format f, struct word_tile *t,
-                         const struct word_part *p, int n, const struct rounded *x) {
+                         const struct word_part *p, int n, const struct rounded *x,
+                         const int columns) {
     vf(*const sums)[WORD_VECTORS] = t->sums;
     vf products[ROUNDED_COLUMNS][WORD_VECTORS], offsets[ROUNDED_COLUMNS][WORD_VECTORS];
     if (f.size == ROUNDED_GROUP) {
-        add_products(f, t, p, n, x, sums);
-        if (f.offset_at >= 0) add_part_offsets(f, p, n, x, sums);
+        add_products(f, t, p, n, x, columns, sums);
+        if (f.offset_at >= 0) add_part_offsets(f, p, n, x, columns, sums);
         return;
     }
     memset(products, 0, sizeof(products));
     memset(offsets, 0, sizeof(offsets));
-    add_products(f, t, p, WORD_GROUPS, x, products);
-    if (f.offset_at >= 0) add_part_offsets(f, p, f.size / f.group, x, offsets);
+    add_products(f, t, p, WORD_GROUPS, x, columns, products);
+    if (f.offset_at >= 0) add_part_offsets(f, p, f.size / f.group, x, columns, offsets);
     CPU_UNROLLED
-    for (int c = 0; c < ROUNDED_COLUMNS; ++c) {
+    for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
         for (int v = 0; v < WORD_VECTORS; ++v) {
             sums[c][v] = fused(products[c][v], p->scale[v], sums[c][v]);
@@ -395,11 +403,11 @@ CPU_INLINE void add_part(const struct block_format f, struct word_tile *t,
 }
 
 // Products of a tile.
-CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t) {
+CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t, const int columns) {
     const struct rounded *x = t->x;
     struct word_part part;
     memset(t->sums, 0, sizeof(t->sums));
-    for (int64_t first = 0; first < t->k; first += ROUNDED_DEPTH, x += ROUNDED_COLUMNS) {
+    for (int64_t first = 0; first < t->k; first += ROUNDED_DEPTH, x += columns) {
         const int64_t at = first / f.size * f.bytes;
         const int n = (int)(MIN(t->k - first, ROUNDED_DEPTH) / ROUNDED_GROUP);
         for (int v = 0; v < WORD_VECTORS; ++v) {
@@ -408,7 +416,7 @@ CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t) {
             else
                 open_part_256(f, t->rows + v * LANES, at, v, &part);
         }
-        add_part(f, t, &part, n, x);
+        add_part(f, t, &part, n, x, columns);
     }
 }
 
