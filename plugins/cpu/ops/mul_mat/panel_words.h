@@ -61,7 +61,7 @@ CPU_INLINE void put_scales(const struct block_format f, const struct word_panel 
 
 CPU_INLINE void pack_block_32(const struct block_format f, const char *const *rows, int64_t at,
                               int64_t first, const struct word_panel *to) {
-    struct word_block b;
+    struct word_block b = {.scale = {0}};
     wb numbers[GROUP_WORDS];
     open_block_32(f, rows, at, &b, numbers);
     put_numbers(f, to, first, numbers);
@@ -70,7 +70,7 @@ CPU_INLINE void pack_block_32(const struct block_format f, const char *const *ro
 
 CPU_INLINE void pack_block_256(const struct block_format f, const char *const *rows,
                                const struct word_panel *to) {
-    struct word_block b;
+    struct word_block b = {.scale = {0}};
     struct word_cache cache;
     open_block_256(f, rows, &b);
     CPU_UNROLLED

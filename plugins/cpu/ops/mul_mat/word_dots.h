@@ -288,7 +288,7 @@ CPU_INLINE void words_start(const enum ggml_type type, const int8_t *numbers, in
 CPU_INLINE void open_part_32(const struct block_format f, const char *const *rows, int64_t at,
                              int n, const int v, struct word_part *out) {
     for (int g = 0; g < n; ++g, at += f.bytes) {
-        struct word_block b;
+        struct word_block b = {.scale = {0}};
         wb numbers[GROUP_WORDS];
         open_block_32(f, rows, at, &b, numbers);
         CPU_UNROLLED
@@ -304,7 +304,7 @@ CPU_INLINE void open_part_32(const struct block_format f, const char *const *row
 CPU_INLINE void open_part_256(const struct block_format f, const char *const *rows, int64_t at,
                               const int v, struct word_part *out) {
     const char *blocks[LANES];
-    struct word_block b;
+    struct word_block b = {.scale = {0}};
     struct word_cache cache;
     const int groups = f.size / f.group;
     CPU_UNROLLED
