@@ -83,24 +83,17 @@ CPU_INLINE vb line_numbers_32(const enum ggml_type type, const char *block) {
     }
     case GGML_TYPE_IQ4_NL:
         return vb_lookup(cpu_iq4_values, vb_nibbles(((const block_iq4_nl *)b)->qs, 0));
-    case GGML_TYPE_MXFP4:
-        return vb_lookup(cpu_fp4_values, vb_nibbles(((const block_mxfp4 *)b)->qs, 0)) +
-               (uint8_t)rounded_bias(GGML_TYPE_MXFP4);
     default: return vb_load(((const block_q8_0 *)b)->qs);
     }
 }
 
 // The factors of each row's block.
-CPU_INLINE quad line_factors(const struct block_format f, const char *const *blocks, const int at) {
+CPU_INLINE quad line_factors(const char *const *blocks, const int at) {
     float factors[LINES];
     uint64_t halves = 0;
-    for (int r = 0; r < LINES; ++r) {
-        if (f.type == GGML_TYPE_MXFP4)
-            factors[r] = GGML_E8M0_TO_FP32_HALF(((const block_mxfp4 *)(const void *)blocks[r])->e);
-        else
-            halves |= half_of_four(blocks[r] + at, r);
-    }
-    if (f.type != GGML_TYPE_MXFP4) four_floats(factors, halves);
+    for (int r = 0; r < LINES; ++r)
+        halves |= half_of_four(blocks[r] + at, r);
+    four_floats(factors, halves);
     return quad_load(factors);
 }
 
@@ -108,8 +101,8 @@ CPU_INLINE quad line_factors(const struct block_format f, const char *const *blo
 CPU_INLINE void add_lines_32(const struct block_format f, struct lane_sums *sums,
                              const char *const *blocks, const struct rounded *x, const int at,
                              const int columns) {
-    const quad scales = line_factors(f, blocks, f.scale_at);
-    const quad offsets = f.offset_at >= 0 ? line_factors(f, blocks, f.offset_at) : scales;
+    const quad scales = line_factors(blocks, f.scale_at);
+    const quad offsets = f.offset_at >= 0 ? line_factors(blocks, f.offset_at) : scales;
     vb w[LINES];
     CPU_UNROLLED
     for (int r = 0; r < LINES; ++r)
@@ -158,14 +151,12 @@ CPU_INLINE vb line_numbers_256(const enum ggml_type type, const char *block, con
         return vb_bits(vb_load(q5->qs + 32 * (g / 2)), 4 * (g % 2), 0, 15) |
                vb_bits(vb_load(q5->qh), g, 4, 16);
     }
-    case GGML_TYPE_Q6_K: {
+    default: {
         const block_q6_K *q6 = b;
         const int half = g / 4, i = g % 4;
         return vb_bits(vb_load(q6->ql + 64 * half + 32 * (i % 2)), 4 * (i / 2), 0, 15) |
                vb_bits(vb_load(q6->qh + 32 * half), 2 * i, 4, 48);
     }
-    default:
-        return vb_bits(vb_load(((const block_tq2_0 *)b)->qs + 32 * (g / 4)), 2 * (g % 4), 0, 3);
     }
 }
 
@@ -226,7 +217,6 @@ CPU_INLINE void open_line_scales(const enum ggml_type type, const char *const *b
     case GGML_TYPE_Q4_K: open_line_scales_k4(blocks, offsetof(block_q4_K, scales), out); break;
     case GGML_TYPE_Q5_K: open_line_scales_k4(blocks, offsetof(block_q5_K, scales), out); break;
     case GGML_TYPE_Q3_K: open_line_scales_q3_K(blocks, out); break;
-    case GGML_TYPE_Q6_K: transpose_words(blocks, offsetof(block_q6_K, scales), out->scales); break;
     case GGML_TYPE_Q2_K: {
         __m128i words[4];
         transpose_words(blocks, offsetof(block_q2_K, scales), words);
@@ -237,9 +227,7 @@ CPU_INLINE void open_line_scales(const enum ggml_type type, const char *const *b
         }
         break;
     }
-    default: // TQ2_0: none
-        for (int j = 0; j < 4; ++j)
-            out->scales[j] = _mm_set1_epi8(1);
+    default: transpose_words(blocks, offsetof(block_q6_K, scales), out->scales); break;
     }
 }
 
@@ -311,9 +299,9 @@ CPU_INLINE void add_lines_256(const struct block_format f, struct lane_sums *sum
     struct line_scales s;
     __m256 dots[ROUNDED_COLUMNS][2];
     open_line_scales(f.type, blocks, &s);
-    const quad factors = line_factors(f, blocks, f.scale_at);
+    const quad factors = line_factors(blocks, f.scale_at);
     if (f.offset_at >= 0)
-        add_line_offsets(f, sums, s.mins, -line_factors(f, blocks, f.offset_at), x, at, columns);
+        add_line_offsets(f, sums, s.mins, -line_factors(blocks, f.offset_at), x, at, columns);
     else
         add_line_offsets(f, sums, s.scales, factors, x, at, columns);
     CPU_UNROLLED
