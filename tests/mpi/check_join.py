@@ -50,9 +50,10 @@ def tests(folder):
     os.chmod(port, 0o666)
     program = start(RUN, "1", NODE, TEST, "join", env=environment)
     check("a file that others may write to is removed", await_file(port, False))
-    other, first, second = node(MAJOR), node(NODE), node(NODE)
+    other = node(MAJOR)  # alone: the program ends when the two others have left
     refused = other.communicate(timeout=60)[0]
     check("a node of another major version says so", "this node 77.0" in refused and other.returncode != 0, refused)
+    first, second = node(NODE), node(NODE)
     text = program.communicate(timeout=100)[0]
     check("two nodes come, compute and leave", program.returncode == 0 and "ok 1 - test_nodes_of_other_jobs" in text, text)
     for name, done in (("first", first), ("second", second)):
