@@ -41,6 +41,14 @@ static ElfW(Phdr) * last_load(const struct bytes *bytes) {
     return segment_of(bytes, PT_LOAD, n);
 }
 
+// Some linkers put data that is only read beside the code.
+static ElfW(Phdr) * code_of(const struct bytes *bytes) {
+    size_t n = 0;
+    while (!(segment_of(bytes, PT_LOAD, n)->p_flags & PF_X))
+        ++n;
+    return segment_of(bytes, PT_LOAD, n);
+}
+
 static size_t end_of(const ElfW(Phdr) * segment) {
     return segment->p_vaddr + segment->p_memsz;
 }
@@ -174,7 +182,7 @@ static ElfW(Phdr) * relro_of(const struct bytes *bytes) {
 }
 
 WRONG(relro_elsewhere, relro_of(bytes)->p_vaddr = FAR)
-WRONG(relro_of_code, const ElfW(Phdr) *code = segment_of(bytes, PT_LOAD, 1);
+WRONG(relro_of_code, const ElfW(Phdr) *code = code_of(bytes);
       relro_of(bytes)->p_vaddr = code->p_vaddr; relro_of(bytes)->p_offset = code->p_offset;
       relro_of(bytes)->p_filesz = relro_of(bytes)->p_memsz = 16)
 WRONG(relro_at_another_place_of_the_file, relro_of(bytes)->p_offset += 16)
@@ -239,7 +247,7 @@ WRONG(short_relocation_of_elsewhere, const size_t where = section_of(bytes, ".ro
 WRONG(section_elsewhere, section_of(bytes, ".rodata")->sh_addr = FAR)
 WRONG(section_beyond_the_file_s_part, section_of(bytes, ".bss")->sh_type = SHT_PROGBITS)
 WRONG(section_that_can_not_be_read, segment_of(bytes, PT_LOAD, 1)->p_flags = PF_X)
-WRONG(code_that_can_not_be_run, section_of(bytes, ".rodata")->sh_flags |= SHF_EXECINSTR)
+WRONG(code_that_can_not_be_run, section_of(bytes, ".data")->sh_flags |= SHF_EXECINSTR)
 WRONG(data_that_can_not_be_written, section_of(bytes, ".rodata")->sh_flags |= SHF_WRITE)
 WRONG(section_at_another_place_of_the_file, section_of(bytes, ".rodata")->sh_offset += 16)
 WRONG(other_symbols, section_of(bytes, ".rodata")->sh_type = SHT_DYNSYM)
