@@ -40,18 +40,6 @@ static uint32_t count(const uint64_t *set, uint32_t n_cpus) {
 
 // --- the table -----------------------------------------------------------------------------------
 
-bool topology_table_valid(const struct topology_cpu *cpus, size_t n_cpus) {
-    if (n_cpus == 0 || n_cpus > TOPOLOGY_CPUS_MAX) return false;
-    for (size_t i = 0; i < n_cpus; ++i) {
-        const struct topology_cpu *cpu = &cpus[i];
-        if (cpu->core > i || cpu->package >= TOPOLOGY_CPUS_MAX || cpu->node >= TOPOLOGY_CPUS_MAX)
-            return false;
-        const struct topology_cpu *first = &cpus[cpu->core];
-        if (cpu->speed > 0 && (first->speed == 0 || first->core != cpu->core)) return false;
-    }
-    return true;
-}
-
 void topology_table_clear(struct topology_table *table) {
     memset(table->cpus, 0, table->n_cpus * sizeof(table->cpus[0]));
     table->n_cpus = table->margin_percent = 0;
