@@ -3,8 +3,8 @@
 """Adds up the cases in Meson's test logs and prints what failed, then "N passed, N failed[, N skipped]".
 
 Arguments: JUnit files. Meson writes a .json file beside each, with a line per program. A program that failed without a
-failed case (a timeout, a status other than 0 at its end, cases that never ran) counts as one failure. Exits with 1 when
-anything failed or nothing ran."""
+failed case (a timeout, a status other than 0 at its end, cases that never ran) counts as one failure. One that ran when Meson
+itself was stopped has no result: it is named and not counted. Exits with 1 when anything failed or nothing ran."""
 import json
 import os
 import sys
@@ -56,7 +56,9 @@ def count(path):
         skipped += sum(case.find("skipped") is not None for case in cases if not is_failure(case))
         passed += sum(case.find("skipped") is None for case in cases if not is_failure(case))
     for program in failed_programs(path.removesuffix(".junit.xml") + ".json"):
-        if program["name"] not in blamed:
+        if program["result"] == "INTERRUPT":
+            print(f"stopped in {build}: {program['name']} after {program['duration']:.0f} s")
+        elif program["name"] not in blamed:
             print(f"failed in {build}: {program['name']}: {program['result']} after {program['duration']:.0f} s, "
                   f"status {program['returncode']}, no failed case")
             print_end(program.get("stdout", "") + "\n" + program.get("stderr", ""))
@@ -65,7 +67,8 @@ def count(path):
 
 
 def main():
-    passed, failed, skipped = (sum(column) for column in zip(*map(count, sys.argv[1:])))
+    paths = [path for path in sys.argv[1:] if os.path.exists(path)]  # none of a build that failed
+    passed, failed, skipped = (sum(column) for column in zip((0, 0, 0), *map(count, paths)))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or not passed else 0
 
