@@ -8,8 +8,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 #if defined(__x86_64__) && defined(__gnu_linux__)
 #define FOR_EACH_LEVEL __attribute__((target_clones("avx512f", "arch=haswell", "default")))
@@ -127,13 +130,13 @@ double bench_read_peak(size_t size) {
     const int n = count_processors();
     const size_t n_vectors = size / sizeof(vector) / (size_t)n;
     const size_t bytes = (size_t)n * n_vectors * sizeof(vector);
-    void *memory = NULL;
     double best = 0;
-    if (posix_memalign(&memory, HUGE_PAGE, bytes) != 0) return 0;
-#ifdef MADV_HUGEPAGE
-    madvise(memory, bytes, MADV_HUGEPAGE);
+    char *const memory = malloc(bytes + HUGE_PAGE);
+    if (memory == NULL) return 0;
+    vector *const parts = (vector *)(memory + (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE));
+#ifdef __linux__
+    madvise(parts, bytes, MADV_HUGEPAGE);
 #endif
-    vector *parts = memory;
     memset(parts, 1, bytes);
     for (int i = 0; i < n; ++i) {
         workers[i].part = parts + (size_t)i * n_vectors;

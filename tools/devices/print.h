@@ -83,11 +83,8 @@ void print_operations(const struct device_entry *device, const struct page *page
 // Prints text that may come from a plugin: control characters are replaced, and it is wrapped at
 // the page's width. `column` is where the line stands, `indent` where further lines begin;
 // returns the column after it.
-#if defined(__GNUC__)
-__attribute__((format(printf, 4, 5)))
-#endif
-unsigned
-put(const struct page *page, unsigned column, unsigned indent, const char *format, ...);
+unsigned put(const struct page *page, unsigned column, unsigned indent, const char *format, ...)
+    GGML_ATTRIBUTE_FORMAT(4, 5);
 // A row of the page of one device; nothing for a text that is NULL.
 void put_row(const struct page *page, const char *name, const char *text);
 void print_selftest(const struct device_entry *device, const struct selftest_result *results,
