@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether a table that came from elsewhere may be used: reads of probe messages need it on every system, also where no table is
-// made (Windows).
+// Whether a table that came from elsewhere may be used. Reading probe messages needs this on every
+// system, also where no table is made (Windows).
 #include "machine/topology/topology_table.h"
 
 bool topology_table_valid(const struct topology_cpu *cpus, size_t n_cpus) {
