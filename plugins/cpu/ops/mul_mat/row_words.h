@@ -6,20 +6,14 @@
 #define CPU_ROW_WORDS_H
 
 #include "ops/mul_mat/rounded.h"
+#include "simd/words.h"
 #include "types/blocks.h"
 
 enum {
-    WORD = 4,                           // bytes of a lane
     LOADED_WORDS = 16 / WORD,           // vectors that are loaded together
     WORD_GROUPS = QK_K / ROUNDED_GROUP, // of a block of 256
     SCALE_VECTORS = MAX_GROUPS / WORD,  // vectors of whole scales
 };
-
-// A word of each of LANES rows, as bytes and as integers.
-typedef uint8_t wb __attribute__((vector_size(WORD * LANES)));
-typedef uint16_t wb_pairs __attribute__((vector_size(WORD * LANES)));
-typedef uint32_t ww __attribute__((vector_size(WORD * LANES)));
-typedef uint16_t v8h __attribute__((vector_size(16)));
 
 // A block of each row, except for its numbers.
 struct word_block {
@@ -34,85 +28,6 @@ struct word_cache {
 };
 
 // --- words ---------------------------------------------------------------------------------------
-
-#if defined(__AVX512F__)
-// 16 bytes of rows 0, 4, 8 and 12.
-CPU_INLINE ww rows_load(const char *const *rows, int64_t at) {
-    const __m256i low =
-        _mm256_set_m128i((__m128i)v16b_load(rows[4] + at), (__m128i)v16b_load(rows[0] + at));
-    const __m256i high =
-        _mm256_set_m128i((__m128i)v16b_load(rows[12] + at), (__m128i)v16b_load(rows[8] + at));
-    return (ww)_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-}
-
-// The first two words of each 16 bytes of a and b in turn, and the last two.
-CPU_INLINE ww first_words(ww a, ww b) {
-    return (ww)_mm512_unpacklo_epi32((__m512i)a, (__m512i)b);
-}
-
-CPU_INLINE ww last_words(ww a, ww b) {
-    return (ww)_mm512_unpackhi_epi32((__m512i)a, (__m512i)b);
-}
-
-// Entries of a table of 16.
-CPU_INLINE wb words_lookup(v16b table, wb index) {
-    return (wb)_mm512_shuffle_epi8(_mm512_broadcast_i32x4((__m128i)table), (__m512i)index);
-}
-
-// Byte i of each word four times.
-CPU_INLINE wb words_spread(ww v, const int i) {
-    const __m128i index =
-        _mm_add_epi8(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C), _mm_set1_epi8((char)i));
-    return (wb)_mm512_shuffle_epi8((__m512i)v, _mm512_broadcast_i32x4(index));
-}
-
-// The lower halves of words as floats.
-CPU_INLINE vf words_floats(ww v) {
-    return _mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)v));
-}
-
-CPU_INLINE vf halves_floats(v8h low, v8h high) {
-    return _mm512_cvtph_ps(_mm256_set_m128i((__m128i)high, (__m128i)low));
-}
-#else
-// 16 bytes of rows 0 and 4.
-CPU_INLINE ww rows_load(const char *const *rows, int64_t at) {
-    return (ww)_mm256_set_m128i((__m128i)v16b_load(rows[4] + at), (__m128i)v16b_load(rows[0] + at));
-}
-
-// The first two words of each 16 bytes of a and b in turn, and the last two.
-CPU_INLINE ww first_words(ww a, ww b) {
-    return (ww)_mm256_unpacklo_epi32((__m256i)a, (__m256i)b);
-}
-
-CPU_INLINE ww last_words(ww a, ww b) {
-    return (ww)_mm256_unpackhi_epi32((__m256i)a, (__m256i)b);
-}
-
-// Entries of a table of 16.
-CPU_INLINE wb words_lookup(v16b table, wb index) {
-    return (wb)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256((__m128i)table), (__m256i)index);
-}
-
-// Byte i of each word four times.
-CPU_INLINE wb words_spread(ww v, const int i) {
-    const __m128i index =
-        _mm_add_epi8(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C), _mm_set1_epi8((char)i));
-    return (wb)_mm256_shuffle_epi8((__m256i)v, _mm256_broadcastsi128_si256(index));
-}
-
-// The lower halves of words as floats.
-CPU_INLINE vf words_floats(ww v) {
-    const __m256i halves = (__m256i)(v & 0xFFFF);
-    const __m256i packed = _mm256_packus_epi32(halves, halves);
-    return _mm256_cvtph_ps(_mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
-}
-
-CPU_INLINE vf halves_floats(v8h low, v8h high) {
-    (void)high;
-    return _mm256_cvtph_ps((__m128i)low);
-}
-#endif
 
 // 16 bytes of each row from `at` on: word i of all rows becomes vector i.
 CPU_INLINE void load_words(const char *const *rows, int64_t at, ww *words) {

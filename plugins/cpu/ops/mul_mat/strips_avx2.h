@@ -7,6 +7,7 @@
 #define CPU_STRIPS_AVX2_H
 
 #include "ops/mul_mat/repacked_lanes.h"
+#include "simd/words.h"
 
 enum {
     COLUMN_BIAS = 0,
@@ -133,20 +134,11 @@ CPU_INLINE int chain_of(const int most) {
     return most > 127 || most < 17 ? 8 : most < 33 ? 4 : most < 65 ? 2 : 1;
 }
 
-// Four bytes of a column in each lane.
-CPU_INLINE __m256i broadcast_four(const uint8_t *x) {
-    int32_t four;
-    memcpy(&four, x, sizeof(four));
-    return _mm256_set1_epi32(four);
-}
-
-// The order of additions stays: as a tree of sums they would need more registers than there are.
-#define KEEP_IN_REGISTER(sum) __asm__("" : "+x"(sum))
 // What is read with the index or the pointer is read again, rather than kept from before.
 #define KEEP_APART(index) __asm__("" : "+r"(index))
 
 // Pairs of products of `chain` fours of the rows with as many columns as are computed together.
-CPU_INLINE void add_pairs(const int8_t *numbers, const uint8_t (*x)[STRIP_COLUMNS][4],
+CPU_INLINE void add_chain(const int8_t *numbers, const uint8_t (*x)[STRIP_COLUMNS][4],
                           const int chain, const int columns, __m256i (*pairs)[VECTORS_PER_PANEL]) {
     CPU_UNROLLED
     for (int t = 0; t < chain; ++t) {
@@ -157,7 +149,7 @@ CPU_INLINE void add_pairs(const int8_t *numbers, const uint8_t (*x)[STRIP_COLUMN
                                      t * VECTORS_PER_PANEL + v);
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
-            const __m256i four = broadcast_four(x[t][c]);
+            const __m256i four = spread_word(x[t][c]);
             CPU_UNROLLED
             for (int v = 0; v < VECTORS_PER_PANEL; ++v) {
                 const __m256i products = _mm256_maddubs_epi16(w[v], four);
@@ -181,7 +173,7 @@ CPU_INLINE void multiply_group(const struct strip_panel *a, const uint8_t (*x)[S
         for (int t = 0; t < fours; t += chain) {
             __m256i pairs[STRIP_COLUMNS][VECTORS_PER_PANEL];
             KEEP_APART(x);
-            add_pairs(numbers + t * 4 * ROWS, x + t, chain, columns, pairs);
+            add_chain(numbers + t * 4 * ROWS, x + t, chain, columns, pairs);
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c) {
                 CPU_UNROLLED

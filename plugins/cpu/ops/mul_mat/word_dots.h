@@ -36,85 +36,6 @@ struct word_part {
     vf scale[WORD_VECTORS], offset[WORD_VECTORS]; // factors of blocks of 256
 };
 
-// --- what levels differ in -----------------------------------------------------------------------
-
-#if defined(__AVX512F__)
-typedef __m512i wi;
-#define KEEP_IN_REGISTER(sum) ((void)(sum))
-
-// Four numbers of a column in each lane.
-CPU_INLINE wi spread_word(const void *x) {
-    int32_t word;
-    memcpy(&word, x, sizeof(word));
-    return _mm512_set1_epi32(word);
-}
-
-CPU_INLINE wi multiply_pairs(wb w, wi x) {
-    return _mm512_maddubs_epi16((__m512i)w, x);
-}
-
-CPU_INLINE wi add_pairs(wi a, wi b) {
-    return _mm512_add_epi16(a, b);
-}
-
-// The sums of pairs times those of scales.
-CPU_INLINE wi scale_pairs(wi pairs, wi scales) {
-    return _mm512_madd_epi16(pairs, scales);
-}
-
-CPU_INLINE vf fused(vf a, vf b, vf c) {
-    return _mm512_fmadd_ps(a, b, c);
-}
-
-// Byte i of each word, which has a sign, twice as 16 bits.
-CPU_INLINE wi scale_pair(wb v, const int i) {
-    const __m512i lanes =
-        _mm512_broadcast_i32x4(_mm_set_epi32(0x0C800C80, 0x08800880, 0x04800480, (int)0x00800080));
-    const __m512i index = _mm512_add_epi8(lanes, _mm512_set1_epi16((int16_t)(i << 8)));
-    return _mm512_srai_epi16(_mm512_shuffle_epi8((__m512i)v, index), 8);
-}
-#else
-typedef __m256i wi;
-// The order of additions stays: as a tree of sums they would need more registers than there are.
-#define KEEP_IN_REGISTER(sum) __asm__("" : "+x"(sum))
-
-// Four numbers of a column in each lane.
-CPU_INLINE wi spread_word(const void *x) {
-    int32_t word;
-    memcpy(&word, x, sizeof(word));
-    return _mm256_set1_epi32(word);
-}
-
-CPU_INLINE wi multiply_pairs(wb w, wi x) {
-    return _mm256_maddubs_epi16((__m256i)w, x);
-}
-
-CPU_INLINE wi add_pairs(wi a, wi b) {
-    return _mm256_add_epi16(a, b);
-}
-
-// The sums of pairs times those of scales.
-CPU_INLINE wi scale_pairs(wi pairs, wi scales) {
-    return _mm256_madd_epi16(pairs, scales);
-}
-
-CPU_INLINE vf fused(vf a, vf b, vf c) {
-    return _mm256_fmadd_ps(a, b, c);
-}
-
-// Byte i of each word, which has a sign, twice as 16 bits.
-CPU_INLINE wi scale_pair(wb v, const int i) {
-    const __m256i lanes = _mm256_broadcastsi128_si256(
-        _mm_set_epi32(0x0C800C80, 0x08800880, 0x04800480, (int)0x00800080));
-    const __m256i index = _mm256_add_epi8(lanes, _mm256_set1_epi16((int16_t)(i << 8)));
-    return _mm256_srai_epi16(_mm256_shuffle_epi8((__m256i)v, index), 8);
-}
-#endif
-
-CPU_INLINE vf floats_of(wi v) {
-    return __builtin_convertvector((vi)v, vf);
-}
-
 enum { NEVER_IN_LANES = ROUNDED_COLUMNS + 1 };
 
 // From how many columns on rows of the type are multiplied so: known when compiling. Numbers of
@@ -183,7 +104,7 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_p
         wi dots[ROUNDED_COLUMNS];
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c)
-            dots[c] = word_bias(f.type) ? spread_word(&x[c].starts[g][i]) : _mm512_setzero_si512();
+            dots[c] = word_bias(f.type) ? spread_word(&x[c].starts[g][i]) : (wi){0};
         CPU_UNROLLED
         for (int w = i * words; w < (i + 1) * words; ++w) {
             CPU_UNROLLED
