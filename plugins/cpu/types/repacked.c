@@ -28,6 +28,7 @@ static bool is_repacked_view(const struct ggml_tensor *tensor) {
     return tensor->view_src && can_repack(tensor->view_src);
 }
 
+// Repacked weights are set and read as a whole, as rows are woven into one another.
 static size_t type_access_unit(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
     (void)buft;
     return can_repack(tensor) || is_repacked_view(tensor) ? SIZE_MAX : 1;
@@ -50,6 +51,7 @@ static int32_t refuse_view(void) {
                          "a view of weights that were repacked can't be read or written");
 }
 
+// Repacks what is set, row by row: eight rows share a group of memory as long as themselves.
 static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
     (void)buffer;
@@ -68,6 +70,7 @@ static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tens
     return GGML_HOST_OK;
 }
 
+// The way back: what is read is what was set, to the byte.
 static int32_t buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
                           void *data, size_t offset, size_t size) {
     (void)buffer;
@@ -120,12 +123,14 @@ const struct ggml_buffer_type_table cpu_repacked_table = {
     .get_access_unit = type_access_unit,
 };
 
+// A view that has no buffer yet lies where its owner does.
 static bool is_repacked_memory(const struct ggml_tensor *tensor) {
     const struct ggml_tensor *owner = tensor->view_src ? tensor->view_src : tensor;
     const ggml_backend_buffer_t buffer = tensor->buffer ? tensor->buffer : owner->buffer;
     return buffer && buffer->buft && buffer->buft->table == &cpu_repacked_table;
 }
 
+// Tensors in this memory that were not repacked are nothing that a kernel takes.
 enum cpu_layout cpu_layout_of(const struct ggml_tensor *tensor) {
     if (!is_repacked_memory(tensor)) return CPU_LAYOUT_PLAIN;
     if (can_repack(tensor)) return CPU_LAYOUT_REPACKED;

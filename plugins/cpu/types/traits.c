@@ -41,6 +41,8 @@ static float dot(struct operand x, struct operand y, int64_t n) {
     return (float)sum;
 }
 
+// Four kinds of types: with both functions, with a dot product of whole rows, only decoded, and
+// only encoded.
 #define CPU_ENCODER_ROW(name, activation)                                                          \
     static void from_float_##name(const float *x, void *y, int64_t n) {                            \
         CPU_FN(cpu_pack)(GGML_TYPE_##name)(x, y, n);                                               \

@@ -8,6 +8,8 @@
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
 
+#include "simd/words.h"
+
 enum { LINE = 64, AHEAD = 4096 }; // bytes: of the cache, and to what is asked for
 
 // Eight rows with up to ROUNDED_COLUMNS columns.
@@ -17,12 +19,6 @@ struct tile {
     const struct rounded *x; // the first part of all columns
     __m256 sums[ROUNDED_COLUMNS];
 };
-
-CPU_INLINE __m256i broadcast_word(const int8_t *x) {
-    int32_t word;
-    memcpy(&word, x, sizeof(word));
-    return _mm256_set1_epi32(word);
-}
 
 // Whole sums of group g of 32 times a column, in which groups have their scales.
 CPU_INLINE void add_group(const struct block_format f, const char *words, const vb *scales,
@@ -39,7 +35,7 @@ CPU_INLINE void add_group(const struct block_format f, const char *words, const 
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c) {
                 const __m256i products =
-                    _mm256_maddubs_epi16(w, broadcast_word(x[c] + i * REPACKED_WORD));
+                    _mm256_maddubs_epi16(w, spread_word(x[c] + i * REPACKED_WORD));
                 pairs[c] = i == from ? products : _mm256_add_epi16(pairs[c], products);
             }
         }
@@ -114,6 +110,8 @@ CPU_INLINE void dot_tile(const struct block_format f, struct tile *t, const int 
     }
 }
 
+// A function for each type, in which everything about the type is a constant; three columns are
+// computed as four, of which the last is not stored.
 typedef void (*dot_fn)(struct tile *t, int64_t columns);
 
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \

@@ -47,10 +47,10 @@ static double exponentials(float *y, float max, int64_t n) {
 
 struct soft_max {
     const struct ggml_tensor *dst;
-    const struct ggml_tensor *mask;
-    const float *sinks;
+    const struct ggml_tensor *mask; // F16 or F32, repeated over heads and batches; may be NULL
+    const float *sinks;             // one for each head, or NULL
     float scale;
-    float max_bias;
+    float max_bias; // of ALiBi; 0: the mask is added as it is
 };
 
 // Subtracts the largest value, sinks included, before e^x: all exponents are at most 0, so nothing

@@ -3,12 +3,19 @@
 #include "simd/map.h"
 #include "simd/vmath.h"
 
+// Each CPU_MAP() is a loop over a row, vectorised by the compiler: x is an element, p the
+// operation's parameters as floats. Functions of cpu_*f() are polynomials of simd/vmath.h, with
+// the errors given there; others are libm's or a few comparisons.
+
+// Operations of their own.
 CPU_MAP(map_sqr, x *x)
 CPU_MAP(map_sqrt, sqrtf(x))
 CPU_MAP(map_log, logf(x))
 CPU_MAP(map_sin, sinf(x))
 CPU_MAP(map_cos, cosf(x))
 
+// Those of GGML_OP_UNARY. A NaN stays one only where the formula keeps it: sgn, step and relu give
+// 0.
 CPU_MAP(map_abs, fabsf(x))
 CPU_MAP(map_sgn, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : 0.0f))
 CPU_MAP(map_neg, -x)
@@ -34,6 +41,7 @@ CPU_MAP(map_ceil, ceilf(x))
 CPU_MAP(map_round, roundf(x))
 CPU_MAP(map_trunc, truncf(x))
 
+// By the operation's first parameter, which the host has checked to be below the count.
 static const cpu_map_fn unary_maps[GGML_UNARY_OP_COUNT] = {
     [GGML_UNARY_OP_ABS] = map_abs,
     [GGML_UNARY_OP_SGN] = map_sgn,
