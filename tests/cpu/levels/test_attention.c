@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // soft_max, rope and flash_attn_ext on the CPU: modes, masks, views of a cache, infinities and
 // NaN, all against oracles.
+#include <stdlib.h>
+
 #include "fixture.h"
 
 // Errors of a few ulp of 2^-24 per element, squared.
@@ -158,8 +160,12 @@ static const struct attention_case attention_cases[] = {
     {96, 32, 5, 200, 4, 2, 2, 1, GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, 4, true, 4, 50},
     {576, 512, 3, 50, 4, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, false, 0, 0},
     {3, 5, 11, 13, 3, 1, 3, 1, GGML_TYPE_F32, GGML_TYPE_F32, 1, false, 0, 0},
-    // Around the borders of tiles (96 rows by 64 keys), and of what is computed in tiles: 16 rows
-    // of up to 1024 elements.
+    // Around the borders of tiles (192 rows by 128 keys, 96 by 64 where rows have more than 128
+    // elements), of panels within them, and of what is computed in tiles: 16 rows of up to 1024
+    // elements.
+    {128, 128, 193, 129, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, true, 8, 0},
+    {40, 136, 97, 65, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, false, 0, 20},
+    {72, 96, 61, 257, 4, 1, 1, 1, GGML_TYPE_BF16, GGML_TYPE_Q8_0, 0, false, 0, 0},
     {40, 40, 97, 129, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, false, 0, 0},
     {64, 64, 24, 64, 4, 1, 1, 1, GGML_TYPE_F32, GGML_TYPE_BF16, 0, false, 0, 0},
     {64, 80, 25, 63, 4, 1, 1, 1, GGML_TYPE_Q8_0, GGML_TYPE_F16, 4, true, 8, 0},
@@ -221,6 +227,41 @@ static void test_attention_on_cache_views(void **state) {
     check_cache_views(*state, 37, 90);
     check_cache_views(*state, 1, 90);
     check_cache_views(*state, 2, 1000);
+}
+
+// A window of keys around each token's, whose mask is 0; one token sees none. Parts of blocks are
+// hidden from some rows and not from others.
+static struct ggml_tensor *new_window(struct fixture *f, int64_t n_keys, int64_t n_tokens) {
+    struct ggml_tensor *mask = ggml_new_tensor_2d(f->ctx, GGML_TYPE_F16, n_keys, n_tokens);
+    for (int64_t i = 0; i < n_keys * n_tokens; ++i) {
+        const int64_t token = i / n_keys, key = i % n_keys, at = token * n_keys / n_tokens;
+        const bool hidden = key < at - 50 || key > at + 3 || token == 7;
+        ((uint16_t *)mask->data)[i] = hidden ? 0xFC00 : 0;
+    }
+    return mask;
+}
+
+static void check_window(struct fixture *f, int64_t size, int64_t n_tokens, int64_t n_keys,
+                         int64_t n_heads) {
+    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_F32, size, n_tokens, n_heads, 1);
+    struct ggml_tensor *k = fixture_tensor(f, GGML_TYPE_F16, size, n_keys, 1, 1);
+    struct ggml_tensor *v = fixture_tensor(f, GGML_TYPE_F32, size, n_keys, 1, 1);
+    struct ggml_tensor *mask = new_window(f, n_keys, n_tokens);
+    struct ggml_tensor *node = ggml_flash_attn_ext(f->ctx, q, k, v, mask, 0.2f, 0, 0);
+    fixture_check(f, node, oracle_flash_attn_ext, ATTENTION);
+    void *before = malloc(ggml_nbytes(node));
+    assert_non_null(before);
+    memcpy(before, node->data, ggml_nbytes(node));
+    assert_int_equal(fixture_compute(f, node, 5), GGML_STATUS_SUCCESS);
+    assert_memory_equal(before, node->data, ggml_nbytes(node));
+    free(before);
+}
+
+static void test_attention_in_windows(void **state) {
+    check_window(*state, 64, 50, 400, 4);
+    check_window(*state, 40, 200, 270, 1);
+    check_window(*state, 136, 60, 200, 2);
+    check_window(*state, 128, 17, 131, 1);
 }
 
 static void check_masked_keys(struct fixture *f, int n_tokens) {
@@ -301,6 +342,7 @@ int main(void) {
         cpu_test(test_rope_of_a_view),
         cpu_test(test_attention),
         cpu_test(test_attention_on_cache_views),
+        cpu_test(test_attention_in_windows),
         cpu_test(test_masked_keys_contribute_nothing),
         cpu_test(test_nan_value_reaches_those_who_see_it),
         cpu_test(test_nan_query_stays_visible),

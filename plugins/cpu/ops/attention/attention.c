@@ -5,26 +5,22 @@
 #include "ops/attention/attention_node.h"
 #include "simd/vmath.h"
 
-static void scale_row(float *x, float factor, int64_t n) {
-    for (int64_t i = 0; i < n; ++i)
-        x[i] *= factor;
-}
-
 // Adds the sink, which has a score but no value, divides by the sum of weights and stores the
 // row. A row that sees no key stays 0.
 void CPU_FN(cpu_attention_store)(const struct attention *a, struct ggml_row at, float largest,
-                                 float sum, float *out) {
+                                 float sum, const float *out) {
     const int64_t n = a->v->ne[0];
+    float *y = (float *)ggml_row_data(a->dst, (struct ggml_row){at.i2, at.i1, at.i3});
+    float factor = 1.0f;
     if (a->sinks) {
         const float sink = a->sinks[at.i2];
         const float now = sink > largest ? sink : largest;
-        const float factor = largest == now ? 1.0f : expf(largest - now);
+        factor = largest == now ? 1.0f : expf(largest - now);
         sum = sum * factor + (sink == now ? 1.0f : expf(sink - now));
-        scale_row(out, factor, n);
     }
-    if (sum != 0.0f) scale_row(out, 1.0f / sum, n);
-    memcpy(ggml_row_data(a->dst, (struct ggml_row){at.i2, at.i1, at.i3}), out,
-           (size_t)n * sizeof(float));
+    if (sum != 0.0f) factor *= 1.0f / sum;
+    for (int64_t i = 0; i < n; ++i)
+        y[i] = out[i] * factor;
 }
 
 // Operands and parameters of the node.
@@ -136,11 +132,11 @@ static void compute_few(const struct cpu_task *task, const struct division *d, f
     }
 }
 
+// Threads take tiles as they come: under a causal mask later ones have more keys.
 static void compute_many(const struct cpu_task *task, const struct division *d, float *work) {
-    int64_t begin, end;
-    cpu_task_range(task, d->units, &begin, &end);
-    for (int64_t unit = begin; unit < end; ++unit) {
-        const struct attention_rows rows = rows_of(d, unit);
+    struct cpu_range range = {0};
+    for (; range.begin < range.end || cpu_task_take(task, d->units, 1, &range); ++range.begin) {
+        const struct attention_rows rows = rows_of(d, range.begin);
         CPU_FN(cpu_attention_many)(&d->a, &rows, work);
     }
 }
@@ -151,7 +147,7 @@ static struct division divide(const struct cpu_task *task, bool many) {
     struct division d = {.a = read_node(task->dst), .chunk = 1, .chunks = 1};
     d.n_rows = d.a.q->ne[1] * d.a.group;
     d.groups = d.a.q->ne[2] / d.a.group;
-    d.size = many ? ATTENTION_ROWS : ATTENTION_QUERIES;
+    d.size = many ? attention_many_rows(task->dst) : ATTENTION_QUERIES;
     d.part = attention_part(task->dst);
     d.together = attention_together(task->dst);
     if (!many) {

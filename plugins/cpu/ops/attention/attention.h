@@ -18,9 +18,12 @@ enum {
 // Many queries, see attention_many.c.
 enum {
     ATTENTION_MANY = 16,       // rows from which on it is worth it
-    ATTENTION_ROWS = 96,       // query rows of a tile
-    ATTENTION_BLOCK = 64,      // rows of K and V per block
+    ATTENTION_ROWS = 192,      // query rows of a tile, half as many where rows are long
+    ATTENTION_BLOCK = 128,     // rows of K and V per block, likewise
+    ATTENTION_SHORT = 128,     // elements of rows that are not long
     ATTENTION_MAX_SIZE = 1024, // elements of a row of K or V, at most
+    ATTENTION_MAX_PANEL = 48,  // query rows whose scores are computed together
+    ATTENTION_APART = 16,      // floats between rows of V
 };
 
 // To whole vectors of any level.
@@ -42,6 +45,19 @@ static inline int64_t attention_group(const struct ggml_tensor *node) {
 static inline bool attention_is_many(const struct ggml_tensor *node) {
     return node->src[1]->ne[0] <= ATTENTION_MAX_SIZE && node->src[2]->ne[0] <= ATTENTION_MAX_SIZE &&
            node->src[0]->ne[1] >= (ATTENTION_MANY - 1) / attention_group(node) + 1;
+}
+
+// Tiles and blocks of attention_many.c stay in the second-level cache.
+static inline int attention_many_share(const struct ggml_tensor *node) {
+    return MAX(node->src[1]->ne[0], node->src[2]->ne[0]) > ATTENTION_SHORT ? 2 : 1;
+}
+
+static inline int attention_many_rows(const struct ggml_tensor *node) {
+    return ATTENTION_ROWS / attention_many_share(node);
+}
+
+static inline int attention_many_keys(const struct ggml_tensor *node) {
+    return ATTENTION_BLOCK / attention_many_share(node);
 }
 
 // Rows of K and V that one thread takes at a time, so that there is work for many threads where
@@ -93,8 +109,10 @@ static inline size_t attention_work_floats(const struct ggml_tensor *node) {
     const size_t k_size = (size_t)attention_padded(node->src[1]->ne[0]);
     const size_t v_size = (size_t)attention_padded(node->src[2]->ne[0]);
     if (attention_is_many(node)) {
-        return (k_size + v_size) * (ATTENTION_BLOCK + ATTENTION_ROWS) +
-               3 * (size_t)ATTENTION_BLOCK * ATTENTION_ROWS;
+        const size_t rows = (size_t)attention_many_rows(node);
+        const size_t block = (size_t)attention_many_keys(node);
+        return k_size * (block + rows + ATTENTION_MAX_PANEL) + (v_size + ATTENTION_APART) * block +
+               v_size * rows + 3 * block * ATTENTION_MAX_PANEL;
     }
     const bool k_blocks = ggml_is_quantized(node->src[1]->type);
     const bool v_blocks = ggml_is_quantized(node->src[2]->type);

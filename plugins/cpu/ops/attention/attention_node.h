@@ -119,7 +119,7 @@ CPU_INLINE vf attention_weight(vf x) {
 // Stores the row of dst: what was summed relative to the largest score, divided by the weights'
 // sum. The sink counts in it, but has no value.
 void CPU_FN(cpu_attention_store)(const struct attention *a, struct ggml_row at, float largest,
-                                 float sum, float *out);
+                                 float sum, const float *out);
 
 // Keys [first, end), and the end of those that are computed soon after.
 struct attention_range {
