@@ -185,6 +185,10 @@ static double limit(void) {
     return shape == GATED || shape == MADE ? 4e-3 * largest : 1e-3;
 }
 
+// Of orders, edges that are missing and calls that fail, one of so many is tried. More than 1 with
+// the argument `sample`.
+static unsigned step = 1;
+
 // Any order that the edges permit gives the same.
 static void test_orders(void **state) {
     static float expected[MOST];
@@ -193,7 +197,7 @@ static void test_orders(void **state) {
     reference(7, expected);
     open_stream();
     build(&w, ggml_backend_dev_buffer_type(device), 7);
-    for (unsigned long seed = 0; seed < N_SEEDS; ++seed) {
+    for (unsigned long seed = 0; seed < N_SEEDS; seed += step) {
         driver.set_seed(seed);
         const double worst = run(&w, expected);
         if (!(worst < limit())) fail_msg("order %lu: %g off", seed, worst);
@@ -255,7 +259,7 @@ static void test_missing_edges(void **state) {
     long n_edges = 0;
     (void)state;
     reference(7, expected);
-    for (;; ++n_edges) {
+    for (;; n_edges += step) {
         open_stream();
         build(&w, ggml_backend_dev_buffer_type(device), 7);
         driver.drop_edge(n_edges);
@@ -429,7 +433,7 @@ static void check_faults(int n_works, long least_told) {
     static const int errors[] = {2, 719};
     for (int e = 0; e < 2; ++e) {
         long n_told = 0;
-        for (long n = 0;; ++n) {
+        for (long n = 0;; n += step) {
             struct work w[N];
             open_stream();
             for (int i = 0; i < n_works; ++i)
@@ -453,7 +457,7 @@ static void check_faults(int n_works, long least_told) {
             assert_true(right);
             break;
         }
-        assert_true(n_told > least_told);
+        assert_true(n_told > least_told / (long)step);
     }
 }
 
@@ -479,7 +483,7 @@ static void test_tight_memory(void **state) {
     (void)state;
     shape = WIDE;
     reference(7, expected);
-    for (long n = 0;; ++n) {
+    for (long n = 0;; n += step) {
         struct work w;
         open_stream();
         build(&w, ggml_backend_dev_buffer_type(device), 7);
@@ -499,10 +503,10 @@ static void test_tight_memory(void **state) {
         if (!failed) break;
     }
     shape = LAYERED;
-    assert_int_equal(n_found, 4);
+    if (step == 1) assert_int_equal(n_found, 4);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_scratch),
@@ -518,6 +522,7 @@ int main(void) {
         cmocka_unit_test(test_made_weights),
         cmocka_unit_test(test_rows_in_one_launch),
     };
+    if (argc > 1 && strcmp(argv[1], "sample") == 0) step = 29;
     ggml_backend_load_all();
     cuda_find_driver();
     return cmocka_run_group_tests(tests, NULL, NULL);

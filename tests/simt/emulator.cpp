@@ -26,6 +26,12 @@ void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
+void __tsan_read_range(void *address, unsigned long size);
+void __tsan_write_range(void *address, unsigned long size);
+}
+// What the emulator accesses for a kernel, as this thread's access.
+void simt_checks_access(const void *address, size_t size, bool write, const void *) {
+    (write ? __tsan_write_range : __tsan_read_range)((void *)(uintptr_t)address, size);
 }
 #define TSAN(code) code
 #else
@@ -262,6 +268,17 @@ static void run_before(simt_block *b) {
     b->n_waiting_before = 0;
 }
 
+// Threads that a failure leaves where they are have come to an end, for libtsan.
+static void end_threads(simt_block *b) {
+    TSAN(for (unsigned i = 0; i < b->n; ++i) {
+        if (b->threads[i].done) continue;
+        __tsan_switch_to_fiber(b->threads[i].tsan_fiber, 1);
+        __tsan_release(b);
+        __tsan_switch_to_fiber(b->main_tsan_fiber, 1);
+    })
+    (void)b;
+}
+
 static void run_block(simt_block *b, const simt_launch *l, unsigned index) {
     init_block(b, l, index);
     simt_here = b;
@@ -274,6 +291,7 @@ static void run_block(simt_block *b, const simt_launch *l, unsigned index) {
         TSAN(__tsan_release(b);)
         go(b, pick(b));
     }
+    end_threads(b);
     TSAN(__tsan_acquire(b);)
     b->current = nullptr;
     simt_end_async(b);

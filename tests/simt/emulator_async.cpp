@@ -14,8 +14,14 @@
 
 // libtsan is told what barriers order; it has clocks of its own, and would see races in these.
 #if defined(SIMT_TSAN)
-extern "C" void __tsan_acquire(void *address);
-extern "C" void __tsan_release(void *address);
+extern "C" {
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+}
 #define TSAN(code) code
 enum { HAS_CLOCKS = false };
 #else
@@ -24,6 +30,20 @@ enum { HAS_CLOCKS = true };
 #endif
 #define ACCESS(address, size, write, pc)                                                           \
     if (simt_checks_access) simt_checks_access(address, size, write, pc)
+
+// While one lives, libtsan sees no allocations and copies: lists of the emulator, which the threads
+// of a block change in turn without being ordered by that, and copies that it does later than their
+// threads asked for them. What a kernel accesses by these is an ACCESS of the thread that asked.
+struct unseen {
+    unseen() {
+        TSAN(AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+             AnnotateIgnoreWritesBegin(__FILE__, __LINE__);)
+    }
+    ~unseen() {
+        TSAN(AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+             AnnotateIgnoreReadsEnd(__FILE__, __LINE__);)
+    }
+};
 
 // --- clocks --------------------------------------------------------------------------------------
 
@@ -95,7 +115,8 @@ void simt_barrier_init(const void *at, u32 n) {
     for (const simt_barrier_state &s : b->barriers) {
         if (s.at == at) simt_fail("a barrier of block %u is begun twice", b->index);
     }
-    const std::vector<uint32_t> nothing(b->n, 0);
+    const unseen list;
+    const std::vector<uint32_t> nothing(HAS_CLOCKS ? b->n : 0, 0);
     b->barriers.push_back({at, n, n, 0, 0, nothing, nothing});
 }
 
@@ -132,6 +153,7 @@ void simt_copy_arrive(const void *at) {
     simt_block *b = simt_here;
     simt_thread *me = b->current;
     find(b, at);
+    const unseen list;
     b->deliveries.push_back({at, nullptr, nullptr, 0, me->index, me->group++, release(b, at)});
 }
 
@@ -145,6 +167,8 @@ void simt_bulk_copy(void *to, const void *from, u32 bytes, const void *at) {
     b->current->copies_async = true;
     ACCESS(to, bytes, true, nullptr);
     b->current->copies_async = false;
+    TSAN(__tsan_release((void *)(uintptr_t)at);) // the bytes arrive when they have been written
+    const unseen list;
     memset(to, 0xff, bytes);
     b->deliveries.push_back({at, (char *)to, (const char *)from, bytes, b->current->index, 0, {}});
 }
@@ -179,6 +203,7 @@ static void deliver(simt_block *b) {
 }
 
 bool simt_advance(simt_block *b) {
+    const unseen work;
     while (b->n_at_barriers > 0) {
         bool any = false;
         for (unsigned i = 0; i < b->n; ++i) {
@@ -309,6 +334,7 @@ static void finish_products(simt_block *b, simt_thread *group) {
     unsigned n = 0;
     while (is_due(&group[0], n))
         multiply(b, group, n++);
+    const unseen lists;
     for (unsigned t = 0; t < SIMT_WARPGROUP; ++t) {
         group[t].n_products -= n;
         memmove(group[t].products, group[t].products + n,

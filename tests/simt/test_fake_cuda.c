@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../../core/base/sanitizer.h"
 #include "base/driver_api.h"
 #include "fake_cuda.h"
 #include "test_kernels.h"
@@ -157,7 +158,9 @@ static void test_graphs(void **state) {
     assert_int_equal(cuModuleGetFunction(&r.function, r.module, "sum_rows_waits_late"),
                      CUDA_SUCCESS);
     assert_true(graph_sum(&r, FULL) == (float)N);
+#if !GGML_THREAD_SANITIZER // to which it is a race
     assert_true(isnan(graph_sum(&r, EARLY)));
+#endif
     stop(&r);
     assert_int_equal(fake_cuda_live(), 0);
 }
