@@ -19,7 +19,9 @@
 #define GPU_PRIVATE
 #define GPU_ARGS const
 #define GPU_FN static __device__ __forceinline__
-#define GPU_FAR static __device__ __attribute__((noinline))
+// Not static: nvcc would put a hash of the source's path into the name, and builds in two folders
+// would differ.
+#define GPU_FAR inline __device__ __attribute__((noinline))
 #define GPU_TABLE(type, name, n) static __device__ const type name[n]
 #define GPU_SHARED(type, name, n) __shared__ type name[n]
 #define GPU_KERNEL(name, threads, args_type, p)                                                    \
