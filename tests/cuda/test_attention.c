@@ -17,12 +17,17 @@
 
 enum { HOPPER = SIMT_TENSOR_CORES | SIMT_WARPGROUPS };
 
-static int64_t channels = 64;
+static int64_t channels = 64, v_channels = 64;
 static unsigned features = SIMT_TENSOR_CORES;
 
 struct operands {
     struct ggml_tensor q, k, v, mask, sinks, y;
 };
+
+static void set_channels(int64_t of_k, int64_t of_v) {
+    channels = of_k;
+    v_channels = of_v;
+}
 
 static float value_of(int64_t i) {
     return (float)((i * 7919 + 13) % 31 - 15) / 16.0f; // exact in F16 and BF16
@@ -61,10 +66,10 @@ static struct operands new_mixture(enum ggml_type type, enum ggml_type v_type, i
                                    int64_t heads, int64_t keys) {
     struct operands o = {.q = new_tensor_3d(GGML_TYPE_F32, channels, n, heads),
                          .k = new_tensor_3d(type, channels, keys, 1),
-                         .v = new_tensor_3d(v_type, channels, keys, 1),
+                         .v = new_tensor_3d(v_type, v_channels, keys, 1),
                          .mask = new_tensor(GGML_TYPE_F16, keys, n),
                          .sinks = new_tensor(GGML_TYPE_F32, heads, 1),
-                         .y = new_tensor_3d(GGML_TYPE_F32, channels, heads, n)};
+                         .y = new_tensor_3d(GGML_TYPE_F32, v_channels, heads, n)};
     const float scale = 0.25f;
     fill(&o.q, 0);
     fill(&o.k, 1);
@@ -124,11 +129,13 @@ static double number_at(const struct ggml_tensor *t, int64_t i) {
     return n == 1 ? half_of(t->type, block) : element_of(t->type, block, i % n);
 }
 
-// Channel c of query i, head h, in double precision; a key whose mask is -infinity is not looked
-// at.
-static double expected_at(const struct operands *o, int64_t i, int64_t h, int64_t c) {
+enum { MOST_KEYS = 700 };
+
+// Weights of the keys for query i, head h, in double precision, and their sum; those whose mask is
+// -infinity have 0, and are not looked at.
+static double weigh(const struct operands *o, int64_t i, int64_t h, double *out_weights) {
     float params[3]; // scale, ALiBi, softcap
-    double sum = 0.0, weights = 0.0;
+    double sum = 0.0;
     memcpy(params, o->y.op_params, sizeof(params));
     // Where it counts the heads are a power of two.
     const double slope =
@@ -136,27 +143,37 @@ static double expected_at(const struct operands *o, int64_t i, int64_t h, int64_
     for (int64_t j = 0; j < o->k.ne[1]; ++j) {
         const double bias = o->y.src[3] ? number_at(&o->mask, i * o->k.ne[1] + j) : 0.0;
         double dot = 0.0;
+        out_weights[j] = 0.0;
         if (isinf(bias)) continue;
         for (int64_t d = 0; d < channels; ++d)
             dot += (double)((float *)o->q.data)[(h * o->q.ne[1] + i) * channels + d] *
                    number_at(&o->k, j * channels + d);
         double score = dot * (double)params[0];
         if (params[2] > 0.0f) score = (double)params[2] * tanh(score / (double)params[2]);
-        const double weight = exp(score + slope * bias);
-        weights += weight;
-        sum += weight * number_at(&o->v, j * channels + c);
+        sum += out_weights[j] = exp(score + slope * bias);
     }
-    if (o->y.src[4]) weights += exp((double)((float *)o->sinks.data)[h]);
-    return weights > 0.0 ? sum / weights : 0.0;
+    return o->y.src[4] ? sum + exp((double)((float *)o->sinks.data)[h]) : sum;
+}
+
+// Channel c of the values with these weights.
+static double expected_at(const struct operands *o, const double *weights, double all, int64_t c) {
+    double sum = 0.0;
+    for (int64_t j = 0; j < o->k.ne[1]; ++j) {
+        if (weights[j] != 0.0) sum += weights[j] * number_at(&o->v, j * v_channels + c);
+    }
+    return all > 0.0 ? sum / all : 0.0;
 }
 
 // Each result is within `limit`, or not a number where that is expected.
 static void check(const struct operands *o, double limit) {
+    double weights[MOST_KEYS];
+    assert_true(o->k.ne[1] <= MOST_KEYS);
     for (int64_t r = 0; r < o->q.ne[1] * o->q.ne[2]; ++r) {
         const int64_t i = r / o->q.ne[2], h = r % o->q.ne[2];
-        for (int64_t c = 0; c < channels; c += 7) {
-            const double expected = expected_at(o, i, h, c),
-                         actual = (double)((float *)o->y.data)[r * channels + c];
+        const double all = weigh(o, i, h, weights);
+        for (int64_t c = 0; c < v_channels; c += 7) {
+            const double expected = expected_at(o, weights, all, c),
+                         actual = (double)((float *)o->y.data)[r * v_channels + c];
             if (isnan(expected) ? !isnan(actual) : !(fabs(actual - expected) <= limit))
                 fail_msg("query %d, head %d, channel %d: %g, not %g", (int)i, (int)h, (int)c,
                          actual, expected);
@@ -189,7 +206,7 @@ static void hide(const struct operands *o, int64_t query, int64_t key) {
 // Not a number, or a block of which none is.
 static void spoil(struct ggml_tensor *t, int64_t key, int64_t channel) {
     const uint16_t nan = ggml_fp32_to_fp16(NAN);
-    const int64_t block = (key * channels + channel) / ggml_blck_size(t->type);
+    const int64_t block = (key * t->ne[0] + channel) / ggml_blck_size(t->type);
     memcpy((char *)t->data + (size_t)block * ggml_type_size(t->type), &nan, sizeof(nan));
 }
 
@@ -199,10 +216,10 @@ static void check_hidden(enum ggml_type type, int64_t n, int64_t heads, int64_t 
     struct operands o = new_operands(type, n, heads, keys);
     connect(&o, true);
     for (int64_t j = keys - 20; j < keys; ++j) { // nobody sees the last ones
-        for (int64_t c = 0; c < channels; ++c) {
+        for (int64_t c = 0; c < channels; ++c)
             spoil(&o.k, j, c);
+        for (int64_t c = 0; c < v_channels; ++c)
             spoil(&o.v, j, c);
-        }
         for (int64_t i = 0; i < n; ++i)
             hide(&o, i, j);
     }
@@ -274,54 +291,92 @@ static void test_sizes(void **state) {
 // The same by warpgroups, in three orders of threads: keys that do not fill a tile, several parts,
 // channels that do not fill a panel, what is hidden, queries beyond what F16 has.
 static void check_wide(enum ggml_type type, int64_t n, int64_t heads, int64_t keys, bool masked,
-                       int launches) {
+                       const char *kernel, int launches) {
     struct operands o = new_operands(type, n, heads, keys);
     connect(&o, masked);
     for (int64_t i = 0; i < n && masked; ++i) {
         for (int64_t j = i + keys / 4; j < keys; ++j)
             hide(&o, i, j);
     }
-    assert_int_equal(run_node_with(&o.y, "kernel_attention_wide_", features), launches);
+    assert_int_equal(run_node_with(&o.y, kernel, features), launches);
     check(&o, 1e-5);
     free_operands(&o);
 }
 
-static void test_warpgroups(void **state) {
-    features = HOPPER;
-    channels = 128;
-    for (uint64_t seed = 0; seed < 3; ++seed) {
-        simt_set_seed(seed);
-        check_wide(GGML_TYPE_F16, 70, 1, 296, true, 1);
+// By the most channels of K and V that a kernel has, and fewer.
+static const struct wide_kernel {
+    int64_t k, v, least_k, least_v;
+    const char *f16, *bf16, *coded;
+} wide_kernels[] = {
+#define WIDE_KERNEL(n, ...)                                                                        \
+    {                                                                                              \
+        n, __VA_ARGS__, "kernel_attention_wide_" #n "_F16", "kernel_attention_wide_" #n "_BF16",   \
+            "kernel_attention_wide_" #n "_coded"                                                   \
     }
-    simt_set_seed(0);
-    check_wide(GGML_TYPE_BF16, 70, 2, 200, true, 1);
-    check_wide(GGML_TYPE_F16, 33, 4, 77, false, 1);
-    check_wide(GGML_TYPE_F16, 22, 3, 520, false, 2);
-    channels = 72;
-    check_wide(GGML_TYPE_F16, 80, 1, 64, false, 1);
-    check_hidden(GGML_TYPE_F16, 70, 1, 200, "kernel_attention_wide_F16");
-    channels = 128;
+    WIDE_KERNEL(128, 128, 72, 72),
+    WIDE_KERNEL(192, 128, 136, 72),
+    WIDE_KERNEL(256, 256, 72, 136),
+    WIDE_KERNEL(256, 128, 200, 72),
+};
+enum { N_WIDE = sizeof(wide_kernels) / sizeof(wide_kernels[0]) };
+
+static void test_warpgroups(void **state) {
+    (void)state;
+    features = HOPPER;
+    for (int i = 0; i < N_WIDE; ++i) {
+        const struct wide_kernel *w = &wide_kernels[i];
+        set_channels(w->k, w->v);
+        for (uint64_t seed = 0; seed < 3; ++seed) {
+            simt_set_seed(seed);
+            check_wide(GGML_TYPE_F16, 70, 1, 296, true, w->f16, 1);
+        }
+        simt_set_seed(0);
+        check_wide(GGML_TYPE_BF16, 70, 2, 200, true, w->bf16, 1);
+        check_wide(GGML_TYPE_F16, 33, 4, 77, false, w->f16, 1);
+        check_wide(GGML_TYPE_F16, 22, 3, 520, false, w->f16, 2);
+        set_channels(w->least_k, w->least_v);
+        check_wide(GGML_TYPE_F16, 80, 1, 64, false, w->f16, 1);
+        check_hidden(GGML_TYPE_F16, 70, 1, 200, w->f16);
+    }
+    set_channels(128, 128);
     struct operands o = new_operands(GGML_TYPE_F16, 66, 1, 64);
     const float scale = ldexpf(0.25f, -40);
     connect(&o, false);
     for (int64_t i = 0; i < ggml_nelements(&o.q); ++i)
         ((float *)o.q.data)[i] *= ldexpf(1.0f, 40);
     memcpy(o.y.op_params, &scale, sizeof(scale));
-    run_node_with(&o.y, "kernel_attention_wide_F16", features);
+    run_node_with(&o.y, "kernel_attention_wide_128_F16", features);
     check(&o, 1e-5);
     free_operands(&o);
-    // What it does not take.
-    o = new_operands(GGML_TYPE_F16, 66, 1, 60);
-    connect(&o, true); // a number of keys that is no multiple of eight
-    run_node_with(&o.y, "kernel_attention_128_F16", features);
-    free_operands(&o);
-    o = new_operands(GGML_TYPE_F16, 64, 1, 64);
-    connect(&o, false);
-    run_node_with(&o.y, "kernel_attention_128_F16", features);
-    free_operands(&o);
     features = SIMT_TENSOR_CORES;
-    channels = 64;
+    set_channels(64, 64);
+}
+
+static void check_choice(int64_t n, int64_t keys, bool masked, int64_t of_k, int64_t of_v,
+                         const char *kernel) {
+    struct simt_work work;
+    set_channels(of_k, of_v);
+    struct operands o = new_operands(GGML_TYPE_F16, n, 1, keys);
+    connect(&o, masked);
+    assert_true(simt_kernel_prepare_for(&work, &o.y, HOPPER));
+    assert_string_equal(simt_kernel_names[work.kernel], kernel);
+    free_operands(&o);
+    set_channels(64, 64);
+}
+
+// What warpgroups do not take: keys that are no multiple of eight, with a mask; few rows; few
+// channels, and more than 256.
+static void test_choice_of_warpgroups(void **state) {
     (void)state;
+    check_choice(66, 60, false, 128, 128, "kernel_attention_wide_128_F16");
+    check_choice(66, 60, true, 128, 128, "kernel_attention_128_F16");
+    check_choice(66, 60, true, 256, 256, "kernel_attention_256_F16");
+    check_choice(64, 64, false, 128, 128, "kernel_attention_128_F16");
+    check_choice(64, 64, false, 192, 128, "kernel_attention_256_F16");
+    check_choice(66, 64, false, 192, 64, "kernel_attention_256_F16");
+    check_choice(66, 64, false, 192, 192, "kernel_attention_wide_256_F16");
+    check_choice(66, 64, false, 264, 256, "kernel_attention_576_F16");
+    check_choice(66, 64, false, 576, 512, "kernel_attention_576_F16");
 }
 
 // Types with blocks, by warpgroups each with another one and with F16, too; sinks, softcap, ALiBi,
@@ -333,15 +388,16 @@ static const enum ggml_type coded[] = {
 enum { N_CODED = sizeof(coded) / sizeof(coded[0]) };
 
 struct coded_form {
-    int64_t n, heads, keys, channels;
+    int64_t n, heads, keys;
     bool masked, sinks;
+    int less; // channels than the kernel has
     float alibi, softcap;
     int launches;
 };
 
-static void check_coded(enum ggml_type k, enum ggml_type v, const struct coded_form *f) {
-    const bool wide = (features & SIMT_WARPGROUPS) != 0;
-    channels = f->channels;
+static void check_coded(enum ggml_type k, enum ggml_type v, const struct coded_form *f,
+                        const struct wide_kernel *w, const char *kernel) {
+    set_channels(w->k - f->less, w->v - f->less);
     struct operands o = new_mixture(k, v, f->n, f->heads, f->keys);
     connect(&o, f->masked);
     if (f->sinks) o.y.src[4] = &o.sinks;
@@ -353,58 +409,63 @@ static void check_coded(enum ggml_type k, enum ggml_type v, const struct coded_f
             if (j > i + f->keys / 4 || (j >= 64 && j < 128)) hide(&o, i, j);
         }
     }
-    assert_int_equal(
-        run_node_with(&o.y, wide ? "kernel_attention_wide_coded" : "kernel_attention_128_coded",
-                      features),
-        f->launches);
+    assert_int_equal(run_node_with(&o.y, kernel, features), f->launches);
     check(&o, 1e-5);
     free_operands(&o);
 }
 
 static void test_coded(void **state) {
     static const struct coded_form forms[] = {
-        {70, 1, 296, 128, true, false, 0.0f, 0.0f, 1},
-        {33, 4, 77, 128, false, true, 0.0f, 0.0f, 1},
-        {70, 2, 200, 96, true, false, 4.0f, 3.0f, 1},
-        {22, 3, 520, 128, false, false, 0.0f, 2.0f, 2},
-        {129, 1, 136, 128, true, true, 0.0f, 0.0f, 1},
+        {70, 1, 296, true, false, 0, 0.0f, 0.0f, 1},  {33, 4, 77, false, true, 0, 0.0f, 0.0f, 1},
+        {70, 2, 200, true, false, 32, 4.0f, 3.0f, 1}, {22, 3, 520, false, false, 0, 0.0f, 2.0f, 2},
+        {129, 1, 136, true, true, 0, 0.0f, 0.0f, 1},
     };
     enum { N_FORMS = sizeof(forms) / sizeof(forms[0]) };
     (void)state;
-    features = HOPPER;
     for (int t = 0; t < N_CODED; ++t) {
         const enum ggml_type k = coded[t], other = coded[(t + 1) % N_CODED];
         simt_set_seed((uint64_t)t % 3);
-        check_coded(k, k, &forms[t % N_FORMS]);
-        check_coded(k, other, &forms[(t + 1) % N_FORMS]);
-        check_coded(k, GGML_TYPE_F16, &forms[(t + 2) % N_FORMS]);
-        check_coded(GGML_TYPE_F16, k, &forms[(t + 3) % N_FORMS]);
-        check_coded(other, k, &forms[(t + 4) % N_FORMS]);
         features = SIMT_TENSOR_CORES;
-        check_coded(k, k, &forms[t % N_FORMS]);
+        check_coded(k, k, &forms[t % N_FORMS], &wide_kernels[0], "kernel_attention_128_coded");
         features = HOPPER;
+        // All pairs with one kernel, each type with the others.
+        for (int i = 0; i < N_WIDE; ++i) {
+            const struct wide_kernel *w = &wide_kernels[i];
+            check_coded(k, k, &forms[(t + i) % N_FORMS], w, w->coded);
+            check_coded(k, other, &forms[(t + i + 1) % N_FORMS], w, w->coded);
+            if (i > 0 && t % 2 == i % 2) continue;
+            check_coded(k, GGML_TYPE_F16, &forms[(t + i + 2) % N_FORMS], w, w->coded);
+            check_coded(GGML_TYPE_F16, k, &forms[(t + i + 3) % N_FORMS], w, w->coded);
+            check_coded(other, k, &forms[(t + i + 4) % N_FORMS], w, w->coded);
+        }
     }
     simt_set_seed(0);
-    channels = 128;
-    check_hidden(GGML_TYPE_Q8_0, 70, 1, 200, "kernel_attention_wide_coded");
+    for (int i = 0; i < N_WIDE; ++i) {
+        set_channels(wide_kernels[i].k, wide_kernels[i].v);
+        check_hidden(GGML_TYPE_Q8_0, 70, 1, 200, wide_kernels[i].coded);
+    }
     features = SIMT_TENSOR_CORES;
-    channels = 64;
+    set_channels(64, 64);
 }
 
-// More keys than a block of warpgroups has words for its tiles: more parts.
+// More keys than a block of warpgroups has bytes for its tiles: more parts.
 static void test_many_keys(void **state) {
     (void)state;
-    channels = 128;
-    struct operands o = new_operands(GGML_TYPE_Q8_0, 65, 1, 8);
-    struct simt_work work;
-    connect(&o, false);
-    o.k.ne[1] = o.v.ne[1] = (int64_t)64 * ATTENTION_WIDE_KEYS * ATTENTION_WIDE_TILES(true) + 1;
-    assert_true(simt_kernel_prepare_for(&work, &o.y, HOPPER));
-    assert_int_equal(work.kernel, SIMT_KERNEL_attention_wide_coded);
-    assert_int_equal(work.args.numbers[3], 65);
-    assert_true(work.args.numbers[2] <= ATTENTION_WIDE_KEYS * ATTENTION_WIDE_TILES(true));
-    free_operands(&o);
-    channels = 64;
+    for (int i = 0; i < 2; ++i) {
+        const int64_t most = (i ? 32 : 64) * ATTENTION_WIDE_TILES;
+        struct simt_work work;
+        set_channels(i ? 256 : 128, 128);
+        struct operands o = new_operands(GGML_TYPE_Q8_0, 65, 1, 8);
+        connect(&o, false);
+        o.k.ne[1] = o.v.ne[1] = 64 * most + 1;
+        assert_true(simt_kernel_prepare_for(&work, &o.y, HOPPER));
+        assert_string_equal(simt_kernel_names[work.kernel], i ? "kernel_attention_wide_256_coded"
+                                                              : "kernel_attention_wide_128_coded");
+        assert_int_equal(work.args.numbers[3], 65);
+        assert_true(work.args.numbers[2] <= most);
+        free_operands(&o);
+    }
+    set_channels(64, 64);
 }
 
 static void test_choice(void **state) {
@@ -429,10 +490,11 @@ static void test_choice(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),  cmocka_unit_test(test_hidden),
-        cmocka_unit_test(test_causal), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_choice), cmocka_unit_test(test_warpgroups),
-        cmocka_unit_test(test_coded),  cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_parts),      cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_causal),     cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_choice),     cmocka_unit_test(test_choice_of_warpgroups),
+        cmocka_unit_test(test_warpgroups), cmocka_unit_test(test_coded),
+        cmocka_unit_test(test_many_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,9 +104,8 @@ static unsigned long long sectors_of(const struct ggml_tensor *t) {
 // K, V and the mask are read once for all heads that share them, the mask twice where tiles that
 // are seen are looked for first, and queries where their largest number is; rows of a cache are
 // apart, so that sectors and not bytes are what has to be read.
-static void check_attention(enum ggml_type type, int64_t channels, int64_t n, int64_t keys,
-                            int64_t heads, const char *kernel) {
-    const int64_t channels_v = MIN(channels, 512);
+static void check_attention(enum ggml_type type, int64_t channels, int64_t channels_v, int64_t n,
+                            int64_t keys, int64_t heads, const char *kernel) {
     struct ggml_tensor q = new_tensor_3d(GGML_TYPE_F32, channels, n, heads),
                        k = new_cache(type, channels, keys), v = new_cache(type, channels_v, keys),
                        mask = new_tensor(GGML_TYPE_F16, keys, n),
@@ -139,28 +138,36 @@ static void check_attention(enum ggml_type type, int64_t channels, int64_t n, in
 
 static void test_attention(void **state) {
     (void)state;
-    check_attention(GGML_TYPE_F16, 128, 1, 256, 8, "kernel_attention_few_128_F16");
-    check_attention(GGML_TYPE_BF16, 128, 1, 256, 8, "kernel_attention_few_128_BF16");
-    check_attention(GGML_TYPE_Q8_0, 128, 1, 256, 8, "kernel_attention_few_128_coded");
-    check_attention(GGML_TYPE_Q4_0, 128, 1, 64, 8, "kernel_attention_few_128_coded");
-    check_attention(GGML_TYPE_F16, 128, 8, 64, 8, "kernel_attention_128_F16");
-    check_attention(GGML_TYPE_BF16, 128, 8, 64, 8, "kernel_attention_128_BF16");
-    check_attention(GGML_TYPE_Q8_0, 128, 8, 64, 8, "kernel_attention_128_coded");
-    check_attention(GGML_TYPE_F16, 128, 32, 256, 8, "kernel_attention_wide_F16");
-    check_attention(GGML_TYPE_BF16, 128, 32, 256, 8, "kernel_attention_wide_BF16");
+    check_attention(GGML_TYPE_F16, 128, 128, 1, 256, 8, "kernel_attention_few_128_F16");
+    check_attention(GGML_TYPE_BF16, 128, 128, 1, 256, 8, "kernel_attention_few_128_BF16");
+    check_attention(GGML_TYPE_Q8_0, 128, 128, 1, 256, 8, "kernel_attention_few_128_coded");
+    check_attention(GGML_TYPE_Q4_0, 128, 128, 1, 64, 8, "kernel_attention_few_128_coded");
+    check_attention(GGML_TYPE_F16, 128, 128, 8, 64, 8, "kernel_attention_128_F16");
+    check_attention(GGML_TYPE_BF16, 128, 128, 8, 64, 8, "kernel_attention_128_BF16");
+    check_attention(GGML_TYPE_Q8_0, 128, 128, 8, 64, 8, "kernel_attention_128_coded");
+    check_attention(GGML_TYPE_F16, 128, 128, 32, 256, 8, "kernel_attention_wide_128_F16");
+    check_attention(GGML_TYPE_BF16, 128, 128, 32, 256, 8, "kernel_attention_wide_128_BF16");
     // With numbers behind the last channel that are no zeros it would all be computed once more.
-    check_attention(GGML_TYPE_F16, 96, 32, 256, 8, "kernel_attention_wide_F16");
+    check_attention(GGML_TYPE_F16, 96, 96, 32, 256, 8, "kernel_attention_wide_128_F16");
 #define CHECK_CODED(name)                                                                          \
-    check_attention(GGML_TYPE_##name, 128, 32, 256, 8, "kernel_attention_wide_coded");
+    check_attention(GGML_TYPE_##name, 128, 128, 32, 256, 8, "kernel_attention_wide_128_coded");
     ATTENTION_CODED_TYPES(CHECK_CODED)
-    check_attention(GGML_TYPE_Q8_0, 96, 32, 256, 8, "kernel_attention_wide_coded");
-    check_attention(GGML_TYPE_F16, 256, 1, 64, 8, "kernel_attention_256_F16");
-    check_attention(GGML_TYPE_BF16, 256, 1, 64, 8, "kernel_attention_256_BF16");
-    check_attention(GGML_TYPE_Q8_0, 256, 1, 64, 8, "kernel_attention_256_coded");
-    check_attention(GGML_TYPE_Q5_1, 256, 1, 64, 8, "kernel_attention_256_coded");
-    check_attention(GGML_TYPE_F16, 576, 1, 64, 8, "kernel_attention_576_F16");
-    check_attention(GGML_TYPE_BF16, 576, 1, 64, 8, "kernel_attention_576_BF16");
-    check_attention(GGML_TYPE_Q8_0, 576, 1, 64, 8, "kernel_attention_576_coded");
+    check_attention(GGML_TYPE_Q8_0, 96, 96, 32, 256, 8, "kernel_attention_wide_128_coded");
+    check_attention(GGML_TYPE_F16, 192, 128, 32, 256, 8, "kernel_attention_wide_192_F16");
+    check_attention(GGML_TYPE_F16, 256, 256, 32, 256, 8, "kernel_attention_wide_256_F16");
+    check_attention(GGML_TYPE_BF16, 256, 256, 32, 256, 8, "kernel_attention_wide_256_BF16");
+    check_attention(GGML_TYPE_F16, 200, 136, 32, 256, 8, "kernel_attention_wide_256_F16");
+#define CHECK_WIDER(name)                                                                          \
+    check_attention(GGML_TYPE_##name, 192, 128, 32, 256, 8, "kernel_attention_wide_192_coded");    \
+    check_attention(GGML_TYPE_##name, 256, 256, 32, 256, 8, "kernel_attention_wide_256_coded");
+    ATTENTION_CODED_TYPES(CHECK_WIDER)
+    check_attention(GGML_TYPE_F16, 256, 256, 1, 64, 8, "kernel_attention_256_F16");
+    check_attention(GGML_TYPE_BF16, 256, 256, 1, 64, 8, "kernel_attention_256_BF16");
+    check_attention(GGML_TYPE_Q8_0, 256, 256, 1, 64, 8, "kernel_attention_256_coded");
+    check_attention(GGML_TYPE_Q5_1, 256, 256, 1, 64, 8, "kernel_attention_256_coded");
+    check_attention(GGML_TYPE_F16, 576, 512, 1, 64, 8, "kernel_attention_576_F16");
+    check_attention(GGML_TYPE_BF16, 576, 512, 1, 64, 8, "kernel_attention_576_BF16");
+    check_attention(GGML_TYPE_Q8_0, 576, 512, 1, 64, 8, "kernel_attention_576_coded");
 }
 
 enum { STATE = 64, HEADS = 2, TOKENS = 3 }; // elements of a state's row

@@ -64,6 +64,8 @@ GPU_FN void gpu_wgmma_commit() {
 template <int N> GPU_FN void gpu_wgmma_finish(float (&)[N]) {
     simt_wgmma_finish();
 }
+GPU_FN void gpu_opaque(u32 &) {
+}
 template <int N> GPU_FN void gpu_registers_fewer() {
 }
 template <int N> GPU_FN void gpu_registers_more() {

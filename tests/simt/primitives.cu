@@ -160,6 +160,9 @@ GPU_FN void wide_primitive(gpu_thread g, const primitive_args &p, u8 *tile, u64 
         GPU_SHARED_LARGE(u8, tile, n * 128 + 8);                                                   \
         wide_primitive<n, is_bf16>(g, p, tile, (u64 *)(tile + n * 128));                           \
     }
+WIDE_PRIMITIVE(32_F16, 32, false)
+WIDE_PRIMITIVE(48_F16, 48, false)
+WIDE_PRIMITIVE(48_BF16, 48, true)
 WIDE_PRIMITIVE(64_F16, 64, false)
 WIDE_PRIMITIVE(64_BF16, 64, true)
 WIDE_PRIMITIVE(128_F16, 128, false)
@@ -167,23 +170,24 @@ WIDE_PRIMITIVE(128_BF16, 128, true)
 WIDE_PRIMITIVE(256_F16, 256, false)
 WIDE_PRIMITIVE(256_BF16, 256, true)
 
-// out (64 rows of 128) += x (64 rows of 64 halves) y, of 64 rows of 128 halves, which the threads
-// copy to where a tile has them. n: a defect: no fence.
-template <bool BF16> GPU_FN void turned_primitive(gpu_thread g, const primitive_args &p, u8 *tile) {
+// out (64 rows of N) += x (64 rows of 64 halves) y, of 64 rows of N halves, which the threads copy
+// to where a tile has them. n: defects: 1: no fence, 2: no barrier.
+template <int N, bool BF16>
+GPU_FN void turned_primitive(gpu_thread g, const primitive_args &p, u8 *tile) {
     const u32 t = gpu_tid(g), row = t / 32 * 16 + t % 32 / 4, c = t % 4;
-    float *out = (float *)p.out, d[64];
-    for (u32 i = t; i < 1024; i += 128) {
-        const u32 k = i / 16, piece = i % 16;
+    float *out = (float *)p.out, d[N / 2];
+    for (u32 i = t; i < 8 * N; i += 128) {
+        const u32 k = i / (N / 8), piece = i % (N / 8);
         gpu_copy_16(tile + piece / 8 * 8192 + k * 128 + 16 * (piece % 8 ^ k % 8),
                     (const u8 *)p.y + 16 * i, 16);
     }
     gpu_copy_group();
     gpu_copy_wait<0>();
-    if (!p.n) gpu_fence_async();
-    gpu_sync(g);
+    if (!(p.n & 1)) gpu_fence_async();
+    if (!(p.n & 2)) gpu_sync(g);
     GPU_UNROLL
-    for (u32 i = 0; i < 64; ++i)
-        d[i] = out[(row + i / 2 % 2 * 8) * 128 + i / 4 * 8 + 2 * c + i % 2];
+    for (u32 i = 0; i < N / 2; ++i)
+        d[i] = out[(row + i / 2 % 2 * 8) * N + i / 4 * 8 + 2 * c + i % 2];
     const u64 operand = gpu_wgmma_operand_turned(tile, 8192);
     gpu_wgmma_begin();
     GPU_UNROLL
@@ -193,24 +197,24 @@ template <bool BF16> GPU_FN void turned_primitive(gpu_thread g, const primitive_
         for (u32 e = 0; e < 4; ++e)
             a[e] = *(const u32 *)((const u16 *)p.x + (row + e % 2 * 8) * 64 + i * 16 + e / 2 * 8 +
                                   2 * c);
-        gpu_wgmma_turned<128, BF16>(d, a, operand + 128 * i);
+        gpu_wgmma_turned<N, BF16>(d, a, operand + 128 * i);
     }
     gpu_wgmma_commit();
     gpu_wgmma_finish(d);
     GPU_UNROLL
-    for (u32 i = 0; i < 64; ++i)
-        out[(row + i / 2 % 2 * 8) * 128 + i / 4 * 8 + 2 * c + i % 2] = d[i];
+    for (u32 i = 0; i < N / 2; ++i)
+        out[(row + i / 2 % 2 * 8) * N + i / 4 * 8 + 2 * c + i % 2] = d[i];
 }
-GPU_KERNEL(primitive_wgmma_turned_F16, 128, primitive_args, p) {
-    GPU_THREAD(g);
-    GPU_SHARED_LARGE(u8, tile, 16384);
-    turned_primitive<false>(g, p, tile);
-}
-GPU_KERNEL(primitive_wgmma_turned_BF16, 128, primitive_args, p) {
-    GPU_THREAD(g);
-    GPU_SHARED_LARGE(u8, tile, 16384);
-    turned_primitive<true>(g, p, tile);
-}
+#define TURNED_PRIMITIVE(name, n, is_bf16)                                                         \
+    GPU_KERNEL(primitive_wgmma_turned_##name, 128, primitive_args, p) {                            \
+        GPU_THREAD(g);                                                                             \
+        GPU_SHARED_LARGE(u8, tile, n * 128);                                                       \
+        turned_primitive<n, is_bf16>(g, p, tile);                                                  \
+    }
+TURNED_PRIMITIVE(128_F16, 128, false)
+TURNED_PRIMITIVE(128_BF16, 128, true)
+TURNED_PRIMITIVE(256_F16, 256, false)
+TURNED_PRIMITIVE(256_BF16, 256, true)
 
 enum { NO_FULL = 1, NO_EMPTY = 2, NO_ARRIVAL = 4 }; // of n: defects
 

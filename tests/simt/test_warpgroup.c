@@ -72,21 +72,29 @@ static bool run_product(int n_columns, bool is_bf16, bool turned, long long defe
         for (int k = 0; k < DEPTH; ++k)
             exact[i] += (double)(a[i / n_columns][k] * b[i % n_columns][k]);
     }
-    if (turned)
-        snprintf(name, sizeof(name), "primitive_wgmma_turned_%s", is_bf16 ? "BF16" : "F16");
-    else
-        snprintf(name, sizeof(name), "primitive_wgmma_%d_%s", n_columns, is_bf16 ? "BF16" : "F16");
+    snprintf(name, sizeof(name), "primitive_wgmma_%s%d_%s", turned ? "turned_" : "", n_columns,
+             is_bf16 ? "BF16" : "F16");
     const struct primitive_args args = {(uintptr_t)x, (uintptr_t)y, 0, (uintptr_t)out, defect};
     return run(name, 128, (size_t)n_columns * 128 + 8, &args);
 }
 
 static void test_products(void **state) {
+    static const struct {
+        int n_columns;
+        bool is_bf16, turned;
+    } products[] = {
+        {32, false, false}, {48, false, false},  {48, true, false},  {64, false, false},
+        {64, true, false},  {128, false, false}, {128, true, false}, {256, false, false},
+        {256, true, false}, {128, false, true},  {128, true, true},  {256, false, true},
+        {256, true, true},
+    };
     static double exact[ROWS * MOST_COLUMNS];
     (void)state;
-    for (int i = 0; i < 8; ++i) {
-        const int n_columns = i < 2 ? 64 : i < 4 ? 256 : 128;
-        simt_set_seed((uint64_t)i % 4);
-        if (!run_product(n_columns, i % 2, i >= 6, 0, exact)) fail_msg("%s", message);
+    for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); ++i) {
+        const int n_columns = products[i].n_columns;
+        simt_set_seed(i % 4);
+        if (!run_product(n_columns, products[i].is_bf16, products[i].turned, 0, exact))
+            fail_msg("%s", message);
         for (int k = 0; k < ROWS * n_columns; ++k) {
             if ((double)out[k] != exact[k])
                 fail_msg("%g in row %d, column %d of %d, not %g", (double)out[k], k / n_columns,
@@ -106,6 +114,8 @@ static void test_a_product_is_not_waited_for(void **state) {
 #if !GGML_THREAD_SANITIZER
     assert_false(run_product(128, false, true, 1, exact));
     assert_non_null(strstr(message, "without a fence"));
+    assert_false(run_product(128, false, true, 2, exact));
+    assert_non_null(strstr(message, "a race: a product"));
 #endif
 }
 

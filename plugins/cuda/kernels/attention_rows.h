@@ -61,8 +61,9 @@ GPU_FN void load_queries(gpu_thread g, const gpu_args &p, const attention_block 
             if (c < n && inside) load_four(TYPE_F32, row, c, x);
             split_pair<A>(x[0] * factor, x[1] * factor, &high[0], &low[0]);
             split_pair<A>(x[2] * factor, x[3] * factor, &high[1], &low[1]);
-            gpu_store_8(o.queries + r * A::QUERY_PITCH + 2 * c, {high[0], high[1]});
-            gpu_store_8(o.queries + A::QUERY_BYTES + r * A::QUERY_PITCH + 2 * c, {low[0], low[1]});
+            u8 *at = o.queries + r * A::QUERY_PITCH + (2 * c ^ A::QUERY_SWIZZLE * (r % 8));
+            gpu_store_8(at, {high[0], high[1]});
+            gpu_store_8(at + A::QUERY_BYTES, {low[0], low[1]});
         }
         if (lane == 0) {
             o.scales[r] = gpu_param(p, 0) * inverse;

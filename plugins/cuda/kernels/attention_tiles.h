@@ -38,6 +38,7 @@ struct attention_tile {
         STEPS = 2 / TILES,                  // of 16 in k that one load of fragments serves
         QUERY_UNIT = 32,                    // of channels, to which queries have zeros
         QUERY_PITCH = 2 * K_CHANNELS_ + 16,
+        QUERY_SWIZZLE = 0,
         QUERY_BYTES = ROWS * QUERY_PITCH,
         WEIGHT_PITCH = 2 * KEYS + 16,
         WEIGHT_BYTES = ROWS * WEIGHT_PITCH,

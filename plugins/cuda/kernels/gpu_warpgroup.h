@@ -35,11 +35,12 @@
 //   gpu_wgmma_operand_turned(tile, n)    of a tile whose rows are k: row k of 64 columns at 128 k bytes, with the same
 //                                        swizzle, by k; the next 64 columns n bytes further on. + 128 for each 16 rows
 //   gpu_wgmma_begin()                    before products of a group: registers are as written
-//   gpu_wgmma<N, BF16>(d, a, operand)    d += a b; N is 64, 128 or 256. All four warps call it
-//   gpu_wgmma_turned<N, BF16>(...)       the same of a tile whose rows are k; N is 128
+//   gpu_wgmma<N, BF16>(d, a, operand)    d += a b; N is 32 (F16), 48, 64, 128 or 256. All four warps call it
+//   gpu_wgmma_turned<N, BF16>(...)       the same of a tile whose rows are k; N is 128 or 256
 //   gpu_wgmma_commit()                   closes a group of products
 //   gpu_wgmma_finish(d)                  waits for all groups, whose sums d has then; before, nobody touches a, d or the tile
 //   gpu_registers_fewer<N>(), _more<N>   what each thread of the four warps needs from now on
+//   gpu_opaque(x)                        leaves x as it is; what is computed of it later isn't computed before
 // clang-format on
 
 #endif

@@ -77,6 +77,9 @@ template <int N> GPU_FN void gpu_wgmma_finish(float (&d)[N]) {
     for (int i = 0; i < N; ++i)
         asm volatile("" : "+f"(d[i])::"memory");
 }
+GPU_FN void gpu_opaque(u32 &x) {
+    asm volatile("" : "+r"(x));
+}
 template <int N> GPU_FN void gpu_registers_fewer() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
 }
@@ -92,9 +95,18 @@ template <int N> GPU_FN void gpu_registers_more() {
 #define GPU_SUMS_64(i)                                                                             \
     GPU_SUMS(i), GPU_SUMS(i + 8), GPU_SUMS(i + 16), GPU_SUMS(i + 24), GPU_SUMS(i + 32),            \
         GPU_SUMS(i + 40), GPU_SUMS(i + 48), GPU_SUMS(i + 56)
+#define GPU_SUMS_OF_32 GPU_SUMS(0), GPU_SUMS(8)
+#define GPU_SUMS_OF_48 GPU_SUMS(0), GPU_SUMS(8), GPU_SUMS(16)
 #define GPU_SUMS_OF_64 GPU_SUMS(0), GPU_SUMS(8), GPU_SUMS(16), GPU_SUMS(24)
 #define GPU_SUMS_OF_128 GPU_SUMS_64(0)
 #define GPU_SUMS_OF_256 GPU_SUMS_64(0), GPU_SUMS_64(64)
+#define GPU_NAMES_32                                                                               \
+    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"                                        \
+    "}, {%16,%17,%18,%19}, %20"
+#define GPU_NAMES_48                                                                               \
+    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"                                       \
+    "%16,%17,%18,%19,%20,%21,%22,%23"                                                              \
+    "}, {%24,%25,%26,%27}, %28"
 #define GPU_NAMES_64                                                                               \
     "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"                                       \
     "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"                              \
@@ -135,6 +147,9 @@ GPU_FN void gpu_wgmma_turned(float (&d)[N / 2], const u32 *a, u64 operand) {
                 : "memory");                                                                       \
         }                                                                                          \
     };
+GPU_WGMMA(32, false, "f16", 0)
+GPU_WGMMA(48, false, "f16", 0)
+GPU_WGMMA(48, true, "bf16", 0)
 GPU_WGMMA(64, false, "f16", 0)
 GPU_WGMMA(64, true, "bf16", 0)
 GPU_WGMMA(128, false, "f16", 0)
@@ -143,11 +158,17 @@ GPU_WGMMA(256, false, "f16", 0)
 GPU_WGMMA(256, true, "bf16", 0)
 GPU_WGMMA(128, false, "f16", 1)
 GPU_WGMMA(128, true, "bf16", 1)
+GPU_WGMMA(256, false, "f16", 1)
+GPU_WGMMA(256, true, "bf16", 1)
 #undef GPU_SUMS
 #undef GPU_SUMS_64
+#undef GPU_SUMS_OF_32
+#undef GPU_SUMS_OF_48
 #undef GPU_SUMS_OF_64
 #undef GPU_SUMS_OF_128
 #undef GPU_SUMS_OF_256
+#undef GPU_NAMES_32
+#undef GPU_NAMES_48
 #undef GPU_NAMES_64
 #undef GPU_NAMES_128
 #undef GPU_NAMES_256

@@ -107,16 +107,45 @@ static void launch_parts(struct simt_work *l, const struct ggml_tensor *node, in
         l->scratch = (size_t)(ggml_nrows(q) * l->grid[1] * (node->ne[0] + 2)) * sizeof(float);
 }
 
-// Many rows against a cache with 65 to 128 channels. Masks are of halves, shared by the heads, and
-// read eight keys at a time.
-static bool takes_wide(const struct ggml_tensor *node, int64_t rows) {
+// By warpgroups: as tensor_kernels, and by whether there are blocks the most keys of a part and
+// bytes of shared memory.
+static const struct wide_form {
+    int64_t n_k, n_v, keys[2];
+    unsigned shared[2];
+    enum simt_kernel kernels[CACHE_KINDS];
+} wide_forms[] = {
+#define WIDE_FORM(n_k, n_v, keys, stages, coded_keys, coded_stages)                                \
+    {n_k,                                                                                          \
+     n_v,                                                                                          \
+     {(int64_t)(keys)*ATTENTION_WIDE_TILES, (int64_t)(coded_keys)*ATTENTION_WIDE_TILES},           \
+     {ATTENTION_WIDE_SHARED(false, n_k, n_v, keys, stages),                                        \
+      ATTENTION_WIDE_SHARED(true, n_k, n_v, coded_keys, coded_stages)},                            \
+     KERNELS(wide_##n_k)},
+    ATTENTION_WIDE_FORMS(WIDE_FORM)};
+enum { N_WIDE_FORMS = sizeof(wide_forms) / sizeof(wide_forms[0]) };
+
+unsigned simt_wide_attention_shared(enum simt_kernel kernel) {
+    for (int i = 0; i < N_WIDE_FORMS * CACHE_KINDS; ++i) {
+        const int kind = i % CACHE_KINDS;
+        if (wide_forms[i / CACHE_KINDS].kernels[kind] == kernel)
+            return wide_forms[i / CACHE_KINDS].shared[kind == CACHE_CODED];
+    }
+    return 0;
+}
+
+// Many rows against a cache with 65 to 256 channels, or NULL. Masks are of halves, shared by the
+// heads, and read eight keys at a time.
+static const struct wide_form *wide_form_of(const struct ggml_tensor *node, int64_t rows) {
     const struct ggml_tensor *k = node->src[1], *v = node->src[2], *mask = node->src[3];
-    const int64_t least = 64, most = 128;
-    if (rows <= least || k->ne[0] <= least || k->ne[0] > most || v->ne[0] <= least ||
-        v->ne[0] > most)
-        return false;
-    return !mask || (mask->type == GGML_TYPE_F16 && mask->nb[0] == 2 && mask->ne[2] == 1 &&
-                     is_multiple(mask, 16) && k->ne[1] % 8 == 0);
+    const int64_t least = 64;
+    if (rows <= least || k->ne[0] <= least || v->ne[0] <= least) return NULL;
+    if (mask && (mask->type != GGML_TYPE_F16 || mask->nb[0] != 2 || mask->ne[2] != 1 ||
+                 !is_multiple(mask, 16) || k->ne[1] % 8 != 0))
+        return NULL;
+    for (int i = 0; i < N_WIDE_FORMS; ++i) {
+        if (k->ne[0] <= wide_forms[i].n_k && v->ne[0] <= wide_forms[i].n_v) return &wide_forms[i];
+    }
+    return NULL;
 }
 
 void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *node,
@@ -131,14 +160,12 @@ void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *no
         node->nb[0] != sizeof(float) || !is_multiple(node, 8) || k->ne[1] == 0 ||
         k->ne[2] * k->ne[3] > MAX_BLOCKS_YZ)
         return;
-    if ((features & SIMT_WARPGROUPS) && takes_wide(node, rows)) {
-        static const enum simt_kernel wide[CACHE_KINDS] = KERNELS(wide);
-        const bool coded = kind == CACHE_CODED;
-        l->kernel = wide[kind];
+    const struct wide_form *wide = features & SIMT_WARPGROUPS ? wide_form_of(node, rows) : NULL;
+    if (wide) {
+        l->kernel = wide->kernels[kind];
         l->threads = ATTENTION_WIDE_THREADS;
-        l->shared = ATTENTION_WIDE_SHARED(coded);
-        launch_parts(l, node, ATTENTION_WIDE_ROWS, rows,
-                     ATTENTION_WIDE_KEYS * ATTENTION_WIDE_TILES(coded));
+        l->shared = wide->shared[kind == CACHE_CODED];
+        launch_parts(l, node, ATTENTION_WIDE_ROWS, rows, wide->keys[kind == CACHE_CODED]);
         return;
     }
     for (size_t i = 0; i < sizeof(tensor_kernels) / sizeof(tensor_kernels[0]); ++i) {

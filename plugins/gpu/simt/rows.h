@@ -111,6 +111,8 @@ void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node, 
 void simt_finish_wide(struct simt_work *l);
 void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *node,
                                unsigned features);
+// Bytes of shared memory of a kernel of attention by warpgroups, 0 of others.
+unsigned simt_wide_attention_shared(enum simt_kernel kernel);
 
 // Launches; the operands are filled already. A thread per element of the result, per block of its
 // type, a warp per element, a thread per row of the first source, one block of threads; then those

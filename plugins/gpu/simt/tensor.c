@@ -105,9 +105,7 @@ unsigned simt_kernel_shared(enum simt_kernel kernel, unsigned features) {
     if (kernel == SIMT_KERNEL_attention_576_coded)
         return features & SIMT_TENSOR_CORES ? (unsigned)ATTENTION_576_SHARED : 0;
     if (!(features & SIMT_WARPGROUPS)) return 0;
-    if (kernel == SIMT_KERNEL_attention_wide_F16 || kernel == SIMT_KERNEL_attention_wide_BF16)
-        return ATTENTION_WIDE_SHARED(false);
-    if (kernel == SIMT_KERNEL_attention_wide_coded) return ATTENTION_WIDE_SHARED(true);
+    if (simt_wide_attention_shared(kernel) > 0) return simt_wide_attention_shared(kernel);
     for (size_t i = 0; i < sizeof(wide_types) / sizeof(wide_types[0]); ++i) {
         for (int k = 0; k < 2; ++k) {
             if (wide_types[i].kernels[k] == kernel) return wide_types[i].shared[k];

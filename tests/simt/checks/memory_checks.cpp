@@ -86,6 +86,8 @@ static void check_race(simt_block *b, const simt_thread *me, size_t word, bool w
     }
 }
 
+// What a product reads is read by the thread that came last to wait for it. Bulk copies are not
+// looked at: they are written by no thread's clock.
 void simt_checks_product(const char *p, size_t size) {
     const simt_block *b = simt_here;
     const size_t offset = (size_t)(p - b->shared);
@@ -95,6 +97,10 @@ void simt_checks_product(const char *p, size_t size) {
             simt_fail("a product reads shared memory that thread %u of block %u wrote without a "
                       "fence since",
                       w->thread - 1u, b->index);
+        if (w->fences && races(w, b, b->current))
+            simt_fail("a race: a product of block %u reads shared memory that thread %u wrote, "
+                      "without a barrier between",
+                      b->index, w->thread - 1u);
     }
 }
 

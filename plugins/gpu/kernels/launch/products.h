@@ -16,27 +16,26 @@ enum { ATTENTION_576_SHARED = 24064 }; // bytes, with blocks
 // Types with blocks that attention on tensor cores decodes.
 #define ATTENTION_CODED_TYPES(X) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(IQ4_NL)
 
-// Attention of warpgroups: rows of queries and threads of a block, keys of a tile, bytes between
-// queries, and between rows of types with blocks as they arrive: 34 bytes at most for 32 channels,
-// from an even address within a sector on.
-enum {
-    ATTENTION_WIDE_ROWS = 128,
-    ATTENTION_WIDE_THREADS = 384,
-    ATTENTION_WIDE_KEYS = 64,
-    ATTENTION_WIDE_PITCH = 2 * 128 + 16,
-    ATTENTION_WIDE_CODED_PITCH = 176,
-};
-// By whether K or V is of a type with blocks: tiles at a time; the most tiles of a part of the
+// Attention of warpgroups: rows of queries and threads of a block; the most tiles of a part of the
 // keys.
-#define ATTENTION_WIDE_STAGES(coded) ((coded) ? 2 : 3)
-#define ATTENTION_WIDE_TILES(coded) ((coded) ? 1024 : 2048)
+enum { ATTENTION_WIDE_ROWS = 128, ATTENTION_WIDE_THREADS = 384, ATTENTION_WIDE_TILES = 1792 };
+
+// By the most channels of K and V: keys of a tile and how many tiles there are at a time; the same
+// where K or V is of a type with blocks. It is what finds room beside the queries.
+// X(channels of K, of V, keys, tiles, keys with blocks, tiles with blocks)
+#define ATTENTION_WIDE_FORMS(X)                                                                    \
+    X(128, 128, 64, 3, 64, 2)                                                                      \
+    X(192, 128, 64, 3, 64, 1)                                                                      \
+    X(256, 256, 48, 2, 32, 1)
+// Bytes between rows of types with blocks as they arrive: 34 at most for 32 channels, from an even
+// address within a sector on.
+#define ATTENTION_WIDE_CODED_PITCH(channels) ((((channels) / 32 * 34 + 45) / 16 | 1) * 16)
 // Of shared memory: K and V, with blocks two halves each; two halves of queries; scales, slopes and
-// votes; barriers; a word per tile; rows of K and V as they arrive.
-#define ATTENTION_WIDE_SHARED(coded)                                                               \
-    (ATTENTION_WIDE_STAGES(coded) * ((coded) ? 8 : 4) * 128 * ATTENTION_WIDE_KEYS +                \
-     2 * ATTENTION_WIDE_ROWS * ATTENTION_WIDE_PITCH + 4 * (2 * ATTENTION_WIDE_ROWS + 16) + 64 +    \
-     4 * ATTENTION_WIDE_TILES(coded) +                                                             \
-     ((coded) ? 2 * ATTENTION_WIDE_KEYS * ATTENTION_WIDE_CODED_PITCH : 0))
+// votes; barriers; a byte for each tile; rows of K and V as they arrive.
+#define ATTENTION_WIDE_SHARED(coded, n_k, n_v, keys, stages)                                       \
+    ((stages) * (keys) * ((n_k) + (n_v)) * ((coded) ? 4 : 2) + 4 * ATTENTION_WIDE_ROWS * (n_k) +   \
+     4 * (2 * ATTENTION_WIDE_ROWS + 16) + 128 + ATTENTION_WIDE_TILES +                             \
+     ((coded) ? (keys) * (ATTENTION_WIDE_CODED_PITCH(n_k) + ATTENTION_WIDE_CODED_PITCH(n_v)) : 0))
 
 enum {
     WIDE_ROWS = 128, // of a tile
