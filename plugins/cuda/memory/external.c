@@ -18,6 +18,7 @@
 
 #define MARK "ggml-cuda"
 
+// The mark with the driver's version, as memory is laid out as that version likes.
 static void mark_of_driver(uint8_t out_uuid[GGML_EXTERNAL_UUID_BYTES]) {
     char text[GGML_EXTERNAL_UUID_BYTES + 1] = "";
     snprintf(text, sizeof(text), MARK "%d", cuda_driver_version());
@@ -30,6 +31,7 @@ static int32_t refuse(const struct cuda_device *device, const char *what) {
                          device->base.name, what);
 }
 
+// Sizes come from another process: none is asked of the driver before it was looked at.
 static enum ggml_host_status check_bytes(const struct cuda_device *device, uint64_t bytes) {
     if (bytes > 0 && bytes <= device->memory) return GGML_HOST_OK;
     return ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of %llu bytes can't be made",
@@ -48,6 +50,8 @@ static enum ggml_host_status show(struct cuda_buffer *buffer, size_t bytes) {
     return status;
 }
 
+// Memory of the driver's unit and up, in the budget, with a range of addresses of its own. After a
+// failure the buffer has what was made until then.
 static enum ggml_host_status make(struct cuda_buffer *buffer) {
     struct cuda_context *context = buffer->context;
     const size_t unit = cuda_range_unit(context, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
@@ -97,6 +101,8 @@ static int32_t buffer_new(ggml_backend_dev_t handle, size_t bytes,
     return wrap_or_end(device, buffer, (enum ggml_host_status)status, out_buffer);
 }
 
+// The file descriptor is the caller's, to close when it was sent; the memory lives for as long as
+// any process has it.
 static int32_t buffer_export(ggml_backend_buffer_t handle, uint32_t type,
                              struct ggml_external_memory *out_memory) {
     const struct cuda_buffer *buffer = cuda_buffer_from(handle);
@@ -127,6 +133,7 @@ static int32_t buffer_export(ggml_backend_buffer_t handle, uint32_t type,
 
 // --- importing -----------------------------------------------------------------------------------
 
+// The driver keeps nothing of the file descriptor, which stays the caller's.
 static enum ggml_host_status import_own(struct cuda_buffer *buffer,
                                         const struct ggml_external_memory *memory) {
     const CUresult result = cuda_api()->cuMemImportFromShareableHandle(

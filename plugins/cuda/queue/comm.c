@@ -14,6 +14,8 @@ enum { SLICE = 256 }; // elements that slices are multiples of
 
 // --- groups --------------------------------------------------------------------------------------
 
+// Ranks are streams of this plugin, each device's once or more often. Whether kernels may reach all
+// memory is asked once here, for each pair.
 static int32_t group_new(const struct ggml_comm_ranks *ranks, ggml_comm_group_t *out_group) {
     const int32_t status = ggml_sdk_comm_check_ranks(ranks, cuda_reg());
     if (status != GGML_HOST_OK) return status;
@@ -50,11 +52,14 @@ static void group_free(ggml_comm_group_t group) {
     ggml_aligned_free(group, sizeof(*group));
 }
 
+// A group that failed stays failed: its ranks may have done different parts of what was asked.
 int32_t cuda_comm_begin(const struct ggml_comm_group *group) {
     if (group->failed == GGML_HOST_OK) return GGML_HOST_OK;
     return ggml_sdk_fail(group->failed, "cuda: the group has failed earlier");
 }
 
+// Notes a failure for later calls. Memory that ran out in the middle is a failure like any other:
+// OUT_OF_MEMORY would promise that nothing was begun.
 int32_t cuda_comm_end(ggml_comm_group_t group, enum ggml_host_status status) {
     if (status == GGML_HOST_OUT_OF_MEMORY) status = GGML_HOST_FAILED;
     if (status != GGML_HOST_OK) group->failed = status;
@@ -102,12 +107,14 @@ static enum ggml_host_status fence(const struct ggml_comm_group *group, uint32_t
     return status;
 }
 
+// The bits of all ranks.
 static uint32_t all_of(const struct ggml_comm_group *group) {
     return (1u << group->n) - 1;
 }
 
 // --- copies and sums -----------------------------------------------------------------------------
 
+// Queues a copy on `stream`, which reads memory of the device that `from_stream` is of.
 static enum ggml_host_status copy(const struct cuda_stream *stream, CUdeviceptr to,
                                   const struct cuda_stream *from_stream, CUdeviceptr from,
                                   size_t size) {
@@ -131,6 +138,7 @@ struct slice {
     int64_t begin, end;
 };
 
+// Slices differ by at most SLICE elements; of few elements the last ranks have none.
 static struct slice slice_of(const struct ggml_comm_group *group, uint32_t rank, int64_t n) {
     const int64_t slices = (n + SLICE - 1) / SLICE;
     const struct slice s = {slices * rank / group->n * SLICE,
@@ -138,6 +146,7 @@ static struct slice slice_of(const struct ggml_comm_group *group, uint32_t rank,
     return (struct slice){MIN(s.begin, n), MIN(s.end, n)};
 }
 
+// Queues the kernel that adds up, or takes the largest of, some operands.
 static enum ggml_host_status combine(const struct cuda_stream *stream,
                                      const struct ggml_tensor *const *operands,
                                      const struct simt_combine *what) {
@@ -165,6 +174,7 @@ static struct ggml_tensor row_at(enum ggml_type type, CUdeviceptr at, int64_t n)
     return row;
 }
 
+// `terms`: bits of the operands that count; `results`: of those that are written.
 static struct simt_combine how(enum ggml_comm_reduction reduction, unsigned terms,
                                unsigned results) {
     return (struct simt_combine){.terms = terms,
@@ -245,6 +255,8 @@ static enum ggml_host_status gather_slices(const struct ggml_comm_group *group, 
     return status;
 }
 
+// Three waits for all: before slices are read, before sums are read, and before the application
+// goes on with them.
 static enum ggml_host_status reduce_by_copies(const struct ggml_comm_group *group,
                                               enum ggml_comm_reduction reduction,
                                               struct ggml_tensor *const *parts, unsigned terms) {
@@ -260,6 +272,8 @@ static enum ggml_host_status reduce_by_copies(const struct ggml_comm_group *grou
 
 // --- entries -------------------------------------------------------------------------------------
 
+// Parts whose count is 0 don't count as terms, and get the result too. Scratch memory is there
+// before anything is queued.
 static int32_t all_reduce(ggml_comm_group_t group, enum ggml_comm_reduction reduction,
                           struct ggml_tensor *const *parts, const uint8_t *counts) {
     int32_t status = cuda_comm_begin(group);
@@ -302,6 +316,7 @@ static int32_t broadcast(ggml_comm_group_t group, uint32_t root,
     return cuda_comm_end(group, status);
 }
 
+// All parts one after the other in the result of rank i, its own included.
 static enum ggml_host_status gather(const struct ggml_comm_group *group, uint32_t i,
                                     const struct ggml_tensor *const *parts,
                                     const struct ggml_tensor *result) {
@@ -313,6 +328,7 @@ static enum ggml_host_status gather(const struct ggml_comm_group *group, uint32_
     return status;
 }
 
+// Each rank fetches by itself: copies of several ranks go on at once.
 static int32_t all_gather(ggml_comm_group_t group, const struct ggml_tensor *const *parts,
                           struct ggml_tensor *const *results) {
     int32_t begun = cuda_comm_begin(group);

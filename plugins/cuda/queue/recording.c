@@ -75,6 +75,8 @@ static bool reserve_before(struct draft *d, int n) {
     return true;
 }
 
+// Adds a launch with the launches that it waits for. Scratch memory is touched like a tensor, since
+// launches share it.
 static enum ggml_host_status draft_add(struct draft *d, const struct cuda_recipe *recipe,
                                        const struct simt_step *l) {
     struct gpu_touch touches[GPU_MAX_TOUCHES];
@@ -133,6 +135,7 @@ static enum ggml_host_status draft_make(struct draft *d, const struct cuda_recip
 
 // --- graphs of the driver ------------------------------------------------------------------------
 
+// `params` has room for one pointer and lives as long as the result, which points to it.
 static CUDA_KERNEL_NODE_PARAMS params_of(const struct cuda_context *context,
                                          const struct simt_work *work, void **params) {
     params[0] = (void *)(uintptr_t)&work->args;
@@ -158,6 +161,7 @@ static CUresult add_early_node(struct cuda_recording *r, int i, const CUDA_KERNE
     return api->cuGraphAddDependencies(r->graph, &from, &r->nodes[i], &edge, 1);
 }
 
+// Adds launch i behind those that it waits for. `before` has room for them.
 static CUresult add_node(struct cuda_recording *r, int i, CUgraphNode *before) {
     const int first = r->first_before[i], n = r->first_before[i + 1] - first;
     void *params[1];
@@ -170,6 +174,7 @@ static CUresult add_node(struct cuda_recording *r, int i, CUgraphNode *before) {
     return cuda_api()->cuGraphAddKernelNode(&r->nodes[i], r->graph, before, (size_t)n, &p);
 }
 
+// Makes the graph and what can be launched of it. After a failure the graph is there, or NULL.
 static CUresult try_graph(struct cuda_recording *r) {
     const struct cu_api *api = cuda_api();
     CUgraphNode before[2 * GPU_OVERLAP_WINDOW];
@@ -232,6 +237,8 @@ enum ggml_host_status cuda_recording_new(const struct cuda_recipe *recipe,
     return status;
 }
 
+// Whether the same kernels wait for each other in the same way: then addresses, extents and grids
+// are all that differs, and these the driver lets change in place.
 static bool is_alike(const struct cuda_recording *r, const struct draft *d) {
     if (r->n != d->n || r->first_before[r->n] != d->n_before ||
         memcmp(r->first_before, d->first_before, (size_t)r->n * sizeof(*r->first_before)) != 0 ||
@@ -244,6 +251,7 @@ static bool is_alike(const struct cuda_recording *r, const struct draft *d) {
     return i == r->n;
 }
 
+// Nodes that are as they were are left alone: each change is a call of the driver.
 static CUresult change_nodes(struct cuda_recording *r, const struct draft *d) {
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < r->n && result == CUDA_SUCCESS; ++i) {
@@ -256,6 +264,7 @@ static CUresult change_nodes(struct cuda_recording *r, const struct draft *d) {
     return result;
 }
 
+// A recording whose change failed half-way has no key, so that no graph finds it.
 enum ggml_host_status cuda_recording_update(struct cuda_recording *recording,
                                             const struct cuda_recipe *recipe, bool *out_fits) {
     struct draft draft;
@@ -273,6 +282,8 @@ enum ggml_host_status cuda_recording_update(struct cuda_recording *recording,
     return status;
 }
 
+// Launches without a graph of the driver: a single one, or all of them where graphs are switched
+// off.
 static CUresult queue_one(const struct cuda_recording *r, int i, CUstream stream) {
     const struct simt_work *w = &r->works[i];
     void *params[] = {(void *)(uintptr_t)&w->args};
