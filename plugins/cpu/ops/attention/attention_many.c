@@ -187,7 +187,7 @@ static void fetch(const struct ahead *ahead, int i, int n) {
         ask(ahead->data + (size_t)j * ahead->stride, ahead->bytes);
 }
 
-// --- mask ------------------------------------------------------------------------------
+// --- mask ----------------------------------------------------------------------------------------
 
 // A vector of numbers of a mask in F16, and how many are looked at together.
 typedef uint16_t halves __attribute__((vector_size(BYTES)));
@@ -273,7 +273,7 @@ static void load_bias(const struct tile *t, int panel, int64_t key) {
         interleave(x + r, n, t->bias + seen->plain * PANEL + r);
 }
 
-// --- scores and weights ----------------------------------------------------------------
+// --- scores and weights --------------------------------------------------------------------------
 
 // Products of TALL rows of K with width vectors of rows of Q; width is a constant where this is
 // inlined.
@@ -433,7 +433,7 @@ static void compute_weights(struct tile *t, int panel) {
     }
 }
 
-// --- values ----------------------------------------------------------------------------
+// --- values --------------------------------------------------------------------------------------
 
 // Keys of V with their weights, and results.
 struct sums {
