@@ -14,6 +14,7 @@ int gpu_function_of(const struct ggml_tensor *node) {
     case GGML_OP_SCALE: return GPU_FUNCTION_SCALE;
     case GGML_OP_CLAMP: return GPU_FUNCTION_CLAMP;
     case GGML_OP_FILL: return GPU_FUNCTION_FILL;
+    // UNARY keeps its function there.
     default: return node->op_params[0];
     }
 }

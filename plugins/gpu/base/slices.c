@@ -39,6 +39,7 @@ void gpu_slices_add(struct gpu_slices *slices, const struct ggml_profile_slice *
         ++slices->lost;
 }
 
+// What stays moves to the front: linear in what stays.
 uint64_t gpu_slices_read(struct gpu_slices *slices, struct ggml_profile_slice *out, uint64_t max,
                          uint64_t *out_lost) {
     const uint64_t n = max < slices->n ? max : slices->n;

@@ -26,6 +26,7 @@ bool gpu_is_set(const char *name) {
     return value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
+// Words are compared as a whole: a name that begins another is not it.
 bool gpu_has_word(const char *list, const char *word) {
     const size_t length = strlen(word);
     while (*list) {

@@ -9,6 +9,8 @@
 enum { ATTENTION_KEYS = 128, ATTENTION_CHANNELS = 1024 };
 
 // numbers[0]: largest power of two within the heads.
+// ALiBi (Press, Smith, Lewis 2022): slopes of the first 2^m heads are powers of one ratio, those of
+// the others lie between them. Exponents are of 2.
 GPU_FN float attention_slope(GPU_ARGS gpu_args &p, u64 head) {
     const float max_bias = gpu_param(p, 1);
     const i64 below = p.numbers[0], h = (i64)head;
@@ -74,6 +76,8 @@ GPU_FN attention_sum attention_row(gpu_thread g, GPU_ARGS gpu_args &p, gpu_at at
             if (softcap != 0.0f) score = softcap * gpu_tanh(score / softcap);
             if (mask_row) score += slope * bias;
         }
+        // Online softmax (Milakov, Gimelshein 2018): when the largest score grows, the sums so far
+        // are scaled down to it.
         const float before = s.largest;
         s.largest = gpu_block_max(g, m.parts, gpu_larger(s.largest, score));
         const float factor = before == s.largest ? 1.0f : gpu_exp(before - s.largest);
@@ -83,6 +87,7 @@ GPU_FN attention_sum attention_row(gpu_thread g, GPU_ARGS gpu_args &p, gpu_at at
         s.sum = s.sum * factor + gpu_block_sum(g, m.parts, weight);
         const u64 here = end - first < ATTENTION_KEYS ? end - first : (u64)ATTENTION_KEYS;
         for (u64 c = t; c < nv; c += gpu_ntid(g)) {
+            // A thread has channel c, the block neighbouring ones: rows of V are read side by side.
             float value = m.out[c] * factor;
             for (u64 j = 0; j < here; ++j) {
                 if (m.weights[j] != 0.0f)

@@ -157,6 +157,8 @@ GPU_FN float transposed_sum(GPU_ARGS gpu_operand &filters, GPU_ARGS gpu_operand 
                             bool flat, i64 x, i64 y, GPU_GLOBAL const u8 *filter,
                             GPU_GLOBAL const u8 *channel, float sum) {
     const i64 height = flat ? 1 : filters.ne[1], rows = flat ? 1 : image.ne[1];
+    // y = iy stride + ky: only every stride-th row of the kernel, from y % stride on, brings a
+    // pixel here.
     for (i64 ky = y % stride; ky < height && ky <= y; ky += stride) {
         const i64 iy = (y - ky) / stride;
         if (iy >= rows) continue;
@@ -238,6 +240,7 @@ GPU_KERNEL(kernel_col2im_1d, 256, gpu_args, p) {
     if (i >= gpu_count(y)) return;
     const gpu_at to = gpu_element_at(y, i);
     const i64 stride = p.params[0], size = a.ne[0] / p.params[1], t = (i64)to.x + p.params[2];
+    // Column c covers t where c stride <= t < c stride + size.
     const i64 before = t - size + 1; // the first column begins there or later
     float sum = 0.0f;
     for (i64 c = before > 0 ? (before - 1) / stride + 1 : 0; c * stride <= t && c < a.ne[1]; ++c) {

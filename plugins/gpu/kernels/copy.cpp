@@ -7,6 +7,8 @@
 // As the largest units that both lie at multiples of: neighbouring threads then read and write
 // whole sectors at a time.
 GPU_FN void move_bytes(GPU_GLOBAL u8 *to, GPU_GLOBAL const u8 *from, u32 n) {
+    // The lowest set bit of both addresses and the length gives the largest unit that divides all
+    // three.
     const u32 places = (u32)(u64)to | (u32)(u64)from | n;
     if (places % 4 == 0) {
         for (u32 i = 0; i < n; i += 4)
@@ -19,6 +21,7 @@ GPU_FN void move_bytes(GPU_GLOBAL u8 *to, GPU_GLOBAL const u8 *from, u32 n) {
             to[i] = from[i];
     }
 }
+// Moves count in blocks: a type that is not coded has blocks of one element.
 GPU_FN u64 blocks_per_row(GPU_ARGS gpu_operand &t) {
     return (u64)t.ne[0] / gpu_block_elements(t.type);
 }
@@ -27,6 +30,8 @@ GPU_FN u64 block_count(GPU_ARGS gpu_operand &t) {
 }
 
 // The same type on both sides: blocks in the order of either.
+// Number i is split by each side's own extents: shapes may differ as long as both sides have
+// equally many blocks.
 GPU_KERNEL(kernel_move, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1];
@@ -55,6 +60,8 @@ GPU_KERNEL(kernel_convert_exact, 256, gpu_args, p) {
     if (i >= gpu_count(y)) return;
     const gpu_at from = gpu_element_at(x, i);
     gpu_exact value;
+    // A coded element is decoded to a float first: a format of 23 bits of mantissa and 8 of
+    // exponent.
     if (gpu_block_elements(x.type) > 1)
         value = gpu_exact_of_bits(
             gpu_bits(gpu_element_far(x, gpu_row(x, from.y, from.z, from.w), from.x)), 23, 8);
@@ -84,6 +91,8 @@ GPU_KERNEL(kernel_concat, 256, gpu_args, p) {
     const gpu_at to = gpu_at_of(y, blocks_per_row(y), i);
     gpu_at from = to;
     const int dim = p.params[0];
+    // `along` is the index in that dimension: below a's extent it selects from a, beyond it, less
+    // that extent, from b. Dimension 0 is counted in blocks.
     const u64 first = dim == 0 ? blocks_per_row(a) : (u64)a.ne[dim];
     GPU_PRIVATE u64 &along = dim == 0 ? from.x : dim == 1 ? from.y : dim == 2 ? from.z : from.w;
     const bool second = along >= first;
@@ -97,6 +106,8 @@ GPU_KERNEL(kernel_get_rows, 256, gpu_args, p) {
     GPU_ARGS gpu_operand &y = p.operands[0], &a = p.operands[1], &ids = p.operands[2];
     const u64 i = gpu_index(g);
     if (i >= gpu_count(y)) return;
+    // Dimensions 1 to 3 of y are 0 to 2 of the indices, of which 1 and 2 are dimensions 2 and 3 of
+    // a. An unknown index reads row 0, which exists, and drops the value.
     const gpu_at to = gpu_element_at(y, i), id_at = {to.y, to.z, to.w, 0};
     const i64 id = gpu_index_of(ids, gpu_address(ids, id_at));
     const bool known = id >= 0 && id < a.ne[1];
@@ -122,6 +133,7 @@ GPU_KERNEL(kernel_set_rows, 256, gpu_args, p) {
     const u64 plane = gpu_divide(i, (u64)b.ne[0], &column), w = gpu_divide(plane, (u64)b.ne[2], &z);
     if (w >= (u64)b.ne[3]) return;
     for (i64 r = 0; r < b.ne[1]; ++r) {
+        // Indices may be shared by several planes of rows.
         const gpu_at id_at = {(u64)r, z % (u64)ids.ne[1], w % (u64)ids.ne[2], 0};
         const i64 id = gpu_index_of(ids, gpu_address(ids, id_at));
         if (id < 0 || id >= y.ne[1]) continue;
@@ -209,6 +221,7 @@ GPU_KERNEL(kernel_encode, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1];
     const u64 i = gpu_index(g);
+    // Block i takes elements 32 i to 32 i + 31 of x, counted through all of its dimensions.
     if (i >= gpu_count(y) / 32) return;
     const gpu_at to = gpu_at_of(y, (u64)y.ne[0] / 32, i);
     float values[32];
@@ -275,6 +288,7 @@ GPU_KERNEL(kernel_pad, 256, gpu_args, p) {
                    (i64)to.w - p.params[6]};
     bool inside = true;
     for (int d = 0; d < 4; ++d) {
+        // The remainder of a negative number is not positive: + ne, and the remainder again.
         if (p.params[8]) from[d] = ((from[d] % x.ne[d]) + x.ne[d]) % x.ne[d];
         if (from[d] < 0 || from[d] >= x.ne[d]) inside = false;
     }
@@ -292,12 +306,15 @@ GPU_KERNEL(kernel_roll, 256, gpu_args, p) {
     const u64 index[4] = {to.x, to.y, to.z, to.w};
     u64 from[4];
     for (int d = 0; d < 4; ++d)
+        // A shift is less than the extent, so that the sum is positive.
         from[d] = (index[d] + (u64)(x.ne[d] - p.params[d])) % (u64)x.ne[d];
     const gpu_at source = {from[0], from[1], from[2], from[3]};
     move_bytes(gpu_address(y, to), gpu_address(x, source), gpu_block_bytes(y.type));
 }
 
 // params: start, stop, step.
+// Evaluated as sums of two floats: i and i step keep all digits until the single rounding at the
+// end.
 GPU_KERNEL(kernel_arange, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_ARGS gpu_operand &y = p.operands[0];
@@ -313,6 +330,9 @@ GPU_KERNEL(kernel_arange, 256, gpu_args, p) {
 
 // Where an element of the result lies in the region that b fills: at most one place, where rows of
 // the region lie one behind the other.
+// Mixed-radix decomposition of the offset, from the slowest dimension on. It finds the only element
+// there, because each stride is at least the span of the faster dimensions (region_overlaps() in
+// simt/copy.c). In a gap behind a row the index of dimension 0 exceeds the extent.
 GPU_FN bool place_in_region(GPU_ARGS gpu_args &p, i64 offset, GPU_PRIVATE gpu_at *out_at) {
     GPU_ARGS gpu_operand &b = p.operands[2];
     u64 at[4] = {0, 0, 0, 0}, rest = (u64)offset;
@@ -354,6 +374,7 @@ GPU_KERNEL(kernel_region, 256, gpu_args, p) {
     GPU_GLOBAL u8 *to = (GPU_GLOBAL u8 *)y.data + i * size;
     GPU_GLOBAL const u8 *from = (GPU_GLOBAL const u8 *)a.data + i * size;
     const i64 offset = (i64)(i * size) - (i64)(u32)p.params[3];
+    // Time for an element: constant, or linear in the rows of the region.
     const u64 rows = in_order ? (u64)(b.ne[1] * b.ne[2] * b.ne[3]) : gpu_count(b) > 0 ? 1 : 0;
     float sum = adds ? *(GPU_GLOBAL const float *)from : 0.0f;
     for (u64 r = 0; r < rows; ++r) {

@@ -130,6 +130,8 @@ GPU_TABLE(i8, gpu_fp4_values, 16) = {0, 1,  2,  3,  4,  6,  8,  12,
                                      0, -1, -2, -3, -4, -6, -8, -12}; // doubled
 
 // Half of 2^(e - 127), and half of an unsigned E4M3 value: the table is doubled.
+// Fields of exponents below 1 are subnormal: 2^-128 and 2^-127. E4M3 has a bias of 7, one more for
+// the half: 119 = 127 - 8; its subnormals are eighths of 2^-6, and its NaN is taken as 0.
 GPU_FN float gpu_e8m0_half(u32 e) {
     return gpu_float(e < 2 ? 0x00200000u << e : (e - 1) << 23);
 }
@@ -191,6 +193,7 @@ GPU_FN float gpu_decode_q2_K(GPU_GLOBAL const u8 *b, u32 j) {
 }
 
 // The third bits, elements, 12 bytes with 16 factors of 6 bits, a scale.
+// Quants are -4 to 3: a third bit that is clear takes 4 away.
 GPU_FN float gpu_decode_q3_K(GPU_GLOBAL const u8 *b, u32 j) {
     const u32 g = j / 16;
     const int low = g < 8 ? b[96 + g] & 15 : b[96 + g - 8] >> 4;
@@ -200,6 +203,8 @@ GPU_FN float gpu_decode_q3_K(GPU_GLOBAL const u8 *b, u32 j) {
 }
 
 // Low nibbles, high pairs of bits, 16 factors, a scale.
+// Each half of the block by itself: 64 bytes whose low nibbles are its first 64 elements and whose
+// high ones are the others; 32 bytes with pairs of bits of elements that lie 32 apart.
 GPU_FN float gpu_decode_q6_K(GPU_GLOBAL const u8 *b, u32 j) {
     const u32 quarter = j % 128 / 32;
     const int low = b[64 * (j / 128) + j % 64] >> (4 * (quarter / 2)) & 15;
@@ -217,6 +222,9 @@ GPU_FN float gpu_decode_iq4_xs(GPU_GLOBAL const u8 *b, u32 j) {
 }
 
 // Base-3 digits: five to a byte, the most significant first; the last 16 elements four to a byte.
+// A byte is n 256 / 243 rounded up, n of five digits: a fraction of 1 in base 3. A product with
+// 3^k, of which the lower byte is kept, drops the first k digits; three times that carries the next
+// one out of the byte.
 GPU_TABLE(u8, gpu_powers_of_3, 5) = {1, 3, 9, 27, 81};
 GPU_FN float gpu_decode_tq1_0(GPU_GLOBAL const u8 *b, u32 j) {
     const u32 byte = j < 160 ? b[j % 32] : j < 240 ? b[32 + j % 16] : b[48 + j % 4];
@@ -225,6 +233,7 @@ GPU_FN float gpu_decode_tq1_0(GPU_GLOBAL const u8 *b, u32 j) {
     return gpu_half_at(b + 52) * (float)((int)(shifted * 3 >> 8) - 1);
 }
 
+// A scale behind pairs of bits, -1 to 2.
 GPU_FN float gpu_decode_tq2_0(GPU_GLOBAL const u8 *b, u32 j) {
     const int q = b[32 * (j / 128) + j % 32] >> (2 * (j % 128 / 32)) & 3;
     return gpu_half_at(b + 64) * (float)(q - 1);
@@ -262,6 +271,7 @@ GPU_TABLE(u16, gpu_grid_iq3_s, 512) = {
 
 // Sign k of eight from a code of seven: an even number of them is negative.
 GPU_FN float gpu_grid_sign(u32 code, u32 k) {
+    // Bit n of 0x6996 is the parity of the four bits of n.
     const u32 odd = 0x6996u >> ((code ^ code >> 4) & 15) & 1;
     return (code | odd << 7) >> k & 1 ? -1.0f : 1.0f;
 }
@@ -323,12 +333,16 @@ GPU_FN gpu_iq1_part gpu_iq1_part_at(int type, GPU_GLOBAL const u8 *b, u32 l) {
     u32 high, scale, index;
     u16 bits;
     if (type == TYPE_IQ1_S) {
+        // Of 32 elements a word: four times the three high bits of an index, a factor, and the
+        // side.
         const u32 word = gpu_u16_at(b + 34 + 2 * (l / 4));
         high = (word >> (3 * (l % 4)) & 7) | word >> 15 << 3;
         scale = word >> 12 & 7;
         index = b[2 + l];
         bits = (u16)gpu_u16_at(b);
     } else {
+        // Of 16 elements a byte with two nibbles of high bits and side, and three bits of a factor;
+        // the top nibbles of the four words of factors are the scale, a half.
         GPU_GLOBAL const u8 *s = b + 48;
         high = b[32 + l / 2] >> (4 * (l % 2)) & 15;
         scale = gpu_u16_at(s + 2 * (l / 8)) >> (3 * (l / 2 % 4)) & 7;

@@ -6,6 +6,7 @@
 
 // --- one operand ---------------------------------------------------------------------------------
 
+// (x + 3) / 6 within [0, 1].
 GPU_FN float hard_sigmoid(float x) {
     const float y = (x + 3.0f) / 6.0f;
     return y > 0.0f ? (y < 1.0f ? y : 1.0f) : 0.0f;
@@ -16,6 +17,7 @@ GPU_FN float xielu(GPU_ARGS gpu_args &p, float x) {
     if (x > 0.0f) return alpha_p * x * x + beta * x;
     return (gpu_expm1(x < eps ? x : eps) - x) * alpha_n + beta * x;
 }
+// From 2^23 on every float is whole.
 GPU_FN float round_half_away(float x) {
     const float a = gpu_abs(x), whole = gpu_floor(a), y = a - whole >= 0.5f ? whole + 1.0f : whole;
     return gpu_is_nan(x) || a >= 8388608.0f ? x : x < 0.0f ? -y : y;
@@ -28,7 +30,7 @@ GPU_FN float clamped(GPU_ARGS gpu_args &p, float x) {
     return high > gpu_param(p, 0) ? high : gpu_param(p, 0);
 }
 
-// By GGML_UNARY_OP_x, and from 32 on by enum function of simt/elementwise.c.
+// By GGML_UNARY_OP_x, and from 32 on by enum gpu_function of base/nodes.h.
 GPU_FN float unary(GPU_ARGS gpu_args &p, int op, float x) {
     switch (op) {
     case 0: return gpu_abs(x);
@@ -166,6 +168,8 @@ GPU_KERNEL(kernel_glu, 256, gpu_args, p) {
     const gpu_at at = gpu_element_at(y, i);
     gpu_at x_at = at, g_at = at;
     const bool split = b.data != 0;
+    // In one operand both halves of a row lie side by side: the function's argument is the first,
+    // or the second where params[1] is set.
     if (!split) (p.params[1] ? x_at : g_at).x += (u64)y.ne[0];
     GPU_ARGS gpu_operand &gate = split ? b : a;
     const float x = gpu_load(a.type, gpu_address(a, x_at)),

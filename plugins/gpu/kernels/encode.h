@@ -47,6 +47,8 @@ GPU_FN void gpu_encode_q8(int type, GPU_PRIVATE float *x, GPU_GLOBAL u8 *b) {
 }
 
 // Number of four bits whose value, of the table's, is nearest to x over d.
+// Sizes 0 to 7 of the table rise, so that the index is the number of steps up to which the next is
+// nearer; ties stay below, and no negative zero is made.
 GPU_FN u32 gpu_nearest_fp4(float x, float d) {
     u32 index = 0;
     for (u32 i = 1; i < 8; ++i)
@@ -80,6 +82,8 @@ GPU_FN void gpu_encode_nibbles(int type, GPU_PRIVATE float *x, GPU_GLOBAL u8 *b)
     const bool has_offset = type == TYPE_Q4_1 || type == TYPE_Q5_1,
                has_bits = type == TYPE_Q5_0 || type == TYPE_Q5_1;
     const u32 top = has_bits ? 31 : 15;
+    // Without an offset the largest element, with its sign, becomes the end of the range that
+    // reaches further: -8, -16 or -127.
     const float scale = has_offset            ? (e.most - e.least) / (float)top
                         : type == TYPE_IQ4_NL ? e.largest / -127.0f
                                               : e.largest / (has_bits ? -16.0f : -8.0f);

@@ -59,6 +59,8 @@ GPU_FN void gpu_put_bits(GPU_GLOBAL u8 *b, GPU_PRIVATE const u8 *q, u32 bit) {
 
 // value = d scale q - low minimum, groups of n: writes d and low behind `at_d`, leaves the quants
 // in q.
+// Two passes over the groups: spans and minima, of which the largest ones make d and low; then
+// quants by the scales as they were rounded, which makes good a part of what the rounding lost.
 GPU_FN void gpu_encode_ranges(GPU_PRIVATE const float *x, u32 n, u32 top, u32 most,
                               GPU_GLOBAL u8 *at_d, GPU_PRIVATE u8 *scales, GPU_PRIVATE u8 *minima,
                               GPU_PRIVATE u8 *q) {
@@ -97,6 +99,8 @@ GPU_FN void gpu_encode_q4_5_K(int type, GPU_PRIVATE const float *x, GPU_PRIVATE 
     u8 scales[16], minima[16];
     gpu_encode_ranges(x, 32, type == TYPE_Q4_K ? 15 : 31, 63, b, scales, minima, q);
     for (u32 g = 0; g < 4; ++g) {
+        // Six bits of groups 0 to 3 with the top pairs of groups 4 to 7 above them, whose low
+        // nibbles follow.
         b[4 + g] = (u8)(scales[g] | scales[g + 4] >> 4 << 6);
         b[8 + g] = (u8)(minima[g] | minima[g + 4] >> 4 << 6);
         b[12 + g] = (u8)((scales[g + 4] & 15u) | (minima[g + 4] & 15u) << 4);
@@ -195,6 +199,8 @@ GPU_FN void gpu_encode_levels(GPU_PRIVATE const float *x, u32 n, int high, GPU_G
         q[i] = (u8)(gpu_nearest(x[i] * inverse, 1, high) + 1);
 }
 // n digits of base 3, `step` elements apart, as a fraction of 256.
+// The digits are completed to five, and the fraction is rounded up: decode.h tells how they come
+// back.
 GPU_FN u8 gpu_ternary(GPU_PRIVATE const u8 *q, u32 step, u32 n) {
     u32 digits = 0;
     for (u32 k = 0; k < 5; ++k)
@@ -231,6 +237,8 @@ GPU_FN void gpu_encode_q1_0(GPU_PRIVATE const float *x, GPU_GLOBAL u8 *b) {
 // To an unsigned number of four bits of exponent and three of mantissa, at most 448.
 GPU_FN u32 gpu_to_ue4m3(float v) {
     if (!(v > 0.0f)) return 0;
+    // 448 is 1.75 2^8, 0.015625 the least normal number; below, the numbers are multiples of 2^-9.
+    // 2^19 is half of the last bit that is kept, 120 the difference of the biases of the exponents.
     if (v >= 448.0f) return 0x7e;
     if (v < 0.015625f) return (u32)(v * 512.0f + 0.5f);
     const u32 code = ((gpu_bits(v) + (1u << 19)) >> 20) - (120u << 3);

@@ -17,6 +17,7 @@ struct gpu_exact {
 };
 
 // Significant bits.
+// Binary search, six steps.
 GPU_FN int gpu_bit_length(u64 m) {
     int n = 0;
     for (int step = 32; step > 0; step >>= 1) {
@@ -37,6 +38,8 @@ GPU_FN gpu_exact gpu_exact_of_bits(u64 bits, int width, int range) {
     const int field = (int)(bits >> width) & ((1 << range) - 1);
     const int least = 2 - (1 << (range - 1)) - width;
     const bool negative = (bits >> (width + range) & 1) != 0;
+    // `least` is the exponent of the last bit of subnormal and of the smallest normal numbers: -149
+    // of floats.
     if (field == (1 << range) - 1) return {rest ? EXACT_NAN : EXACT_INFINITE, 0, negative, 0};
     if (field == 0) return {EXACT_FINITE, least, negative, rest};
     return {EXACT_FINITE, least + field - 1, negative, rest | (u64)1 << width};
@@ -49,12 +52,15 @@ GPU_FN u64 gpu_exact_to_bits(gpu_exact x, int width, int range) {
     if (x.kind == EXACT_INFINITE) return sign | infinity;
     const int least = 2 - (1 << (range - 1)) - width;
     u64 m = x.mantissa;
+    // Bits are dropped until the mantissa has width + 1 of them, or until the last one stands for
+    // the least exponent: then the result is subnormal.
     const int excess = gpu_bit_length(m) - (width + 1), below = least - x.exponent;
     const int drop = excess > below ? excess : below;
     if (m == 0 || drop > 64) return sign;
     int e = x.exponent + drop;
     if (drop > 0) {
         const u64 kept = drop < 64 ? m >> drop : 0, tie = (u64)1 << (drop - 1);
+        // More than half, or half with an odd last bit, rounds up: to nearest even.
         const u64 rest = drop < 64 ? m & ((tie << 1) - 1) : m;
         m = kept + (rest > tie || (rest == tie && (kept & 1)));
     } else {

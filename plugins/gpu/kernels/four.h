@@ -46,6 +46,8 @@ GPU_FN u32 gpu_word_of_bytes(GPU_GLOBAL const u8 *p) {
 }
 
 // Four bits, four pairs of bits, four groups of three bits: one to each byte.
+// 1 + 2^7 + 2^14 + 2^21 takes bit i to 8 i: one of the copies of each lies right, the mask drops
+// the others.
 GPU_FN u32 gpu_spread_1(u32 bits) {
     return ((bits & 15u) * 0x00204081u) & 0x01010101u;
 }
@@ -57,12 +59,15 @@ GPU_FN u32 gpu_spread_3(u32 bits) {
     return (bits & 7u) | (bits & 0x38u) << 5 | (bits & 0x1c0u) << 10 | (bits & 0xe00u) << 15;
 }
 // 128 plus or minus each byte of `sizes`, minus where the bit of `signs` is set; sizes below 128.
+// No borrow or carry goes from one byte to the next, since each stays within 1 to 255.
 GPU_FN u32 gpu_with_signs(u32 sizes, u32 signs) {
     const u32 negative = gpu_spread_1(signs) * 255u;
     return ((0x80808080u + sizes) & ~negative) | ((0x80808080u - sizes) & negative);
 }
 
 // Element (byte i of `nibbles`) of a table of 16 bytes, for each i.
+// Two bits of the nibble choose the word, two the byte in it; on a GPU that is a few selections and
+// no access to memory.
 GPU_FN u32 gpu_table_4(u32 nibbles, u32 t0, u32 t1, u32 t2, u32 t3) {
     u32 result = 0;
     for (u32 i = 0; i < 32; i += 8) {
@@ -138,6 +143,8 @@ GPU_FN gpu_four gpu_four_q2_K(GPU_GLOBAL const u8 *b, u32 j) {
             -gpu_half_at(b + 82) * (float)(scale >> 4)};
 }
 
+// The third bits of four neighbours lie in four neighbouring bytes, like their lower two: either is
+// a word, shifted.
 GPU_FN gpu_four gpu_four_q3_K(GPU_GLOBAL const u8 *b, u32 j) {
     const u32 g = j / 16;
     const int low = g < 8 ? b[96 + g] & 15 : b[96 + g - 8] >> 4;
@@ -233,6 +240,7 @@ GPU_FN gpu_four gpu_four_iq3(int type, GPU_GLOBAL const u8 *b, u32 j) {
 
 GPU_FN gpu_four gpu_four_iq1(int type, GPU_GLOBAL const u8 *b, u32 j) {
     const gpu_iq1_part part = gpu_iq1_part_at(type, b, j / 8);
+    // The bias is 128: 0x77 is 128 - 8 - 1, 0x79 is 128 - 8 + 1.
     // 8 * (digit - 1) and one eighth up or down
     const u32 digits = gpu_spread_2(part.digits >> (2 * (j & 4)));
     return {(part.is_below ? 0x77777777u : 0x79797979u) + 8u * digits, part.scale, 0.0f};

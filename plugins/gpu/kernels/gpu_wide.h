@@ -17,6 +17,7 @@ GPU_FN gpu_wide gpu_quick_sum(float high, float low) {
     return {sum, (gpu_bits(sum) & 0x7f800000u) == 0x7f800000u ? 0.0f : rest};
 }
 
+// Whole numbers up to 2^48 are exact.
 GPU_FN gpu_wide gpu_wide_of(i64 value) {
     const float high = (float)value;
     return {high, (float)(value - (i64)high)};
@@ -29,11 +30,14 @@ GPU_FN gpu_wide gpu_wide_add(gpu_wide a, gpu_wide b) {
     const gpu_wide once = gpu_quick_sum(sum.high, sum.low + rest.high);
     return gpu_quick_sum(once.high, once.low + rest.low);
 }
+// The fma gives the exact error of the product of the high parts; that of the low ones is below the
+// last bit.
 GPU_FN gpu_wide gpu_wide_mul(gpu_wide a, gpu_wide b) {
     const float high = gpu_mul(a.high, b.high);
     const float rest = gpu_fma(a.high, b.high, -high);
     return gpu_quick_sum(high, gpu_fma(a.high, b.low, gpu_fma(a.low, b.high, rest)));
 }
+// A quotient of floats, then one step of correction by what is left of a.
 GPU_FN gpu_wide gpu_wide_div(gpu_wide a, gpu_wide b) {
     const float first = a.high / b.high;
     const gpu_wide once = {first, 0.0f};

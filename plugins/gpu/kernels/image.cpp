@@ -83,6 +83,8 @@ GPU_KERNEL(kernel_pool_back, 256, gpu_args, p) {
               p0 = p.params[5], p1 = p.params[6];
     const float share = 1.0f / ((float)k0 * (float)k1);
     float sum = 0.0f;
+    // Windows are sorted by their first element: the search ends at the first that begins behind
+    // this one.
     for (i64 oy = first_window(at.y, k1, s1, p1); oy < grad.ne[1]; ++oy) {
         const pool_span rows = span_of((u64)oy, k1, s1, p1, y.ne[1]);
         if (rows.begin > (i64)at.y) break;
@@ -125,6 +127,8 @@ struct resampled_at {
 GPU_FN resampled_at place_of(GPU_ARGS gpu_args &p, int d, u64 i) {
     const i64 to = resampled_to(p, d), from = resampled_from(p, d);
     const bool aligned = p.numbers[UPSCALE_ALIGNED] != 0;
+    // Pixel i has its centre at i + 1/2: (i + 1/2) from / to - 1/2, as a fraction over 2 to; with
+    // ends that coincide i from / to. Rounded down, also below 0.
     const i64 bottom = aligned ? to : 2 * to;
     const i64 top = aligned ? (i64)i * from : (2 * (i64)i + 1) * from - to;
     i64 below = top / bottom;
@@ -151,6 +155,7 @@ GPU_FN float bilinear(GPU_ARGS gpu_args &p, gpu_at to, gpu_at plane) {
 }
 
 // Keys' kernel with a = -0.75 at distance t.
+// R. Keys, Cubic convolution interpolation for digital image processing (1981).
 GPU_FN float cubic_weight(float t) {
     const float a = -0.75f;
     return t <= 1.0f ? ((a + 2.0f) * t - (a + 3.0f)) * t * t + 1.0f

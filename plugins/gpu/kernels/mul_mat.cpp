@@ -7,6 +7,9 @@ enum { TILE = 32, DEPTH = 32, THREADS = 256 };
 
 // A tile of rows of a by columns of b, given by their addresses; 0: none. Four results per
 // thread.
+// Lines are DEPTH + 1 floats apart: a warp reads one k of 32 rows, which lie in 32 banks, and of
+// one column, which all its lanes get at once. Each element of a and b is read from device memory
+// once per tile, for 32 products.
 GPU_FN void tile_product(gpu_thread g, GPU_ARGS gpu_operand &a, GPU_ARGS gpu_operand &b,
                          GPU_LOCAL const u64 *rows, GPU_LOCAL const u64 *columns,
                          GPU_LOCAL float *a_tile, GPU_LOCAL float *b_tile, u64 depth,
@@ -25,6 +28,7 @@ GPU_FN void tile_product(gpu_thread g, GPU_ARGS gpu_operand &a, GPU_ARGS gpu_ope
                     : 0.0f;
         }
         gpu_sync(g);
+        // Thread t has row t % 32 and the columns t / 32, that + 8, + 16 and + 24.
         for (u32 k = 0; k < DEPTH; ++k) {
             for (u32 s = 0; s < 4; ++s)
                 sums[s] = gpu_fma(a_tile[(t % TILE) * (DEPTH + 1) + k],
@@ -48,6 +52,7 @@ GPU_KERNEL(kernel_mul_mat, 256, gpu_args, p) {
          matrix += (u64)p.numbers[0]) {
         u64 z;
         const u64 w = gpu_divide(matrix, (u64)y.ne[2], &z);
+        // Several matrices of b, along dimensions 2 and 3, may share one of a.
         if (t < TILE) {
             const u64 az = z / (u64)(b.ne[2] / a.ne[2]), aw = w / (u64)(b.ne[3] / a.ne[3]);
             rows[t] = m0 + t < (u64)a.ne[1] ? (u64)gpu_row(a, m0 + t, az, aw) : 0;
@@ -67,6 +72,8 @@ GPU_KERNEL(kernel_mul_mat, 256, gpu_args, p) {
 }
 
 // A warp per element of the result.
+// Lane l takes k = l, l + 32, ...: the warp reads neighbouring elements, and the lanes' sums are
+// added at the end.
 GPU_FN float warp_product(gpu_thread g, GPU_ARGS gpu_operand &a, GPU_GLOBAL const u8 *row,
                           GPU_ARGS gpu_operand &b, GPU_GLOBAL const u8 *column) {
     float sum = 0.0f;

@@ -105,6 +105,7 @@ GPU_KERNEL(kernel_ssm_scan, 256, gpu_args, p) {
     const u32 tid = gpu_tid(g), ntid = gpu_ntid(g);
     u64 row, head;
     const u64 sequence = gpu_divide(gpu_divide(gpu_bid_x(g), rows, &row), heads, &head);
+    // Several heads share B and C.
     const u64 group = head / (heads / (u64)b.ne[1]);
     const i32 id =
         *(GPU_GLOBAL const i32 *)((GPU_GLOBAL const u8 *)ids.data + (i64)sequence * ids.nb[0]);
@@ -121,6 +122,7 @@ GPU_KERNEL(kernel_ssm_scan, 256, gpu_args, p) {
     }
     for (u64 t = 0; t < tokens; ++t) {
         const float raw = float_of(gpu_row(dt, t, sequence, 0), dt.nb[0], head);
+        // softplus: the step is positive. From 20 on log(1 + e^x) is x to a float.
         const float delta = raw > 20.0f ? raw : gpu_log1p(gpu_exp(raw));
         const float input = float_of(gpu_row(x, head, t, sequence), x.nb[0], row) * delta;
         GPU_GLOBAL const u8 *b_row = gpu_row(b, group, t, sequence),
@@ -177,6 +179,7 @@ GPU_KERNEL(kernel_linear_attention, 256, gpu_args, p) {
         for (u64 t = 0; t < tokens; ++t) {
             const u64 at = ((sequence * tokens + t) * heads + head) * n;
             const float value = v[at + j];
+            // The rows before have left their part of the sum in y, which no other thread touches.
             float sum = i0 == 0 ? 0.0f : y[at + j];
             for (u32 i = 0; i < STATE_ROWS; ++i) {
                 if (i0 + i >= n) continue;
@@ -228,6 +231,8 @@ GPU_KERNEL(kernel_rwkv_wkv7, 256, gpu_args, p) {
             const u64 j = tid + m * ntid;
             if (j < n) along = gpu_fma(a[at + j], s[m], along);
         }
+        // Both sums need the whole row: two barriers of the block each, none where one warp holds
+        // it.
         along = state_sum(g, parts, along);
         float sum = 0.0f;
         for (u32 m = 0; m < STATE_SLOTS; ++m) {
@@ -288,6 +293,7 @@ GPU_KERNEL(kernel_delta_net, 256, gpu_args, p) {
         }
         recalled = state_sum(g, parts, recalled);
         const float value = float_of(gpu_row(v, head, t, sequence), v.nb[0], row);
+        // The delta rule (Widrow, Hoff 1960): S += beta (v - S k) k^T, after S was decayed.
         const float delta = (value - recalled) * float_of(gpu_row(beta, head, t, sequence), 4, 0);
         float sum = 0.0f;
         for (u32 m = 0; m < STATE_SLOTS; ++m) {
@@ -320,6 +326,7 @@ GPU_KERNEL(kernel_solve_tri, 256, gpu_args, p) {
                            *b = (GPU_GLOBAL const float *)p.operands[2].data +
                                 matrix * n * columns + column;
     GPU_GLOBAL float *x = (GPU_GLOBAL float *)y.data + matrix * n * columns + column;
+    // O(n^2) for a column; unknowns that were found are read again from the result.
     for (u64 r = 0; r < n; ++r) {
         float sum = b[r * columns];
         for (u64 t = 0; t < r; ++t)
@@ -368,6 +375,8 @@ enum { COPIES = 4 }; // of the residual stream, in the models that have these
 
 // A matrix per token made nearly doubly stochastic by Sinkhorn's iteration. params: eps, rounds. It
 // comes behind 8 numbers for other operations.
+// Sinkhorn and Knopp (1967): rows and columns are divided by their sums in turn. The first division
+// of the rows is that of a softmax.
 GPU_KERNEL(kernel_hyper_comb, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_ARGS gpu_operand &y = p.operands[0], &mixes = p.operands[1], &scales = p.operands[2],

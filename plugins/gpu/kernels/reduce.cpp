@@ -8,6 +8,7 @@ GPU_FN float f32_at(GPU_ARGS gpu_operand &t, GPU_GLOBAL const u8 *row, u64 i) {
 }
 
 // Of all elements, by one block.
+// Thread t of n has elements t, t + n, ...; a sum of two floats keeps what a long sum would lose.
 GPU_KERNEL(kernel_sum, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_SHARED(float, parts, GPU_MAX_WARPS);
@@ -37,6 +38,8 @@ GPU_KERNEL(kernel_sum_rows, 256, gpu_args, p) {
 }
 
 // A thread per row.
+// Sequential: a parallel scan adds in another order, so that results would depend on the number of
+// threads.
 GPU_KERNEL(kernel_cumsum, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1];
@@ -121,6 +124,8 @@ GPU_KERNEL(kernel_norm, 256, gpu_args, p) {
         n *= (u64)x.ne[1] * (left < (u64)p.numbers[1] ? left : (u64)p.numbers[1]);
     }
     float sum = 0.0f;
+    // The mean first, then squares of what is left: the mean of squares less the square of the mean
+    // would cancel. The other two norms have no mean, which stays 0.
     if (kind == NORM || kind == GROUP_NORM) {
         for (u64 i = gpu_tid(g); i < n; i += gpu_ntid(g))
             sum += *norm_place(x, kind, first, i);
@@ -132,6 +137,7 @@ GPU_KERNEL(kernel_norm, 256, gpu_args, p) {
         squares += v * v;
     }
     squares = gpu_block_sum(g, parts, squares);
+    // Below the root it is added; the length of L2 is at least it.
     const float eps = gpu_param(p, kind == GROUP_NORM ? 1 : 0);
     const float length = kind == L2_NORM ? gpu_sqrt(squares) : gpu_sqrt(squares / (float)n + eps);
     const float scale = 1.0f / (kind == L2_NORM ? gpu_larger(length, eps) : length);
@@ -172,6 +178,8 @@ GPU_KERNEL(kernel_soft_max, 256, gpu_args, p) {
     const float slope = alibi_slope(p, gpu_param(p, 1), at.z), scale = gpu_param(p, 0);
     const float sink = sinks.data ? ((GPU_GLOBAL const float *)sinks.data)[at.z] : -GPU_INFINITY;
     const u64 n = (u64)x.ne[0];
+    // Three passes over the row, which may be of any length: the largest, the sum relative to it,
+    // which keeps the exponentials within 1, and the result. Each forms the scores anew.
     float largest = sink;
     for (u64 i = gpu_tid(g); i < n; i += gpu_ntid(g))
         largest = gpu_larger(largest, scaled(x, from, i, scale, mask, mask_row, slope));

@@ -18,6 +18,8 @@ GPU_FN int section_of(GPU_ARGS gpu_args &p, u32 i, GPU_PRIVATE u32 *out_start) {
     for (int s = 0; s < 4; ++s)
         ends[s] = end += (u32)p.params[SECTIONS + s];
     const u32 sector = i % end;
+    // Interleaved: pairs take turns in threes, as long as the section of each lasts; the rest is
+    // the fourth one's.
     if (p.params[MODE] == MODE_IMROPE) {
         const u32 turn = sector % 3;
         return sector < 3 * (u32)p.params[SECTIONS + (int)turn] ? (int)turn : 3;
@@ -29,6 +31,7 @@ GPU_FN int section_of(GPU_ARGS gpu_args &p, u32 i, GPU_PRIVATE u32 *out_start) {
     return section;
 }
 
+// By squaring: at most two products for each bit of the exponent.
 GPU_FN gpu_wide power(gpu_wide base, u32 exponent) {
     gpu_wide result = {1.0f, 0.0f};
     for (; exponent; exponent >>= 1, base = gpu_wide_mul(base, base)) {
@@ -68,6 +71,8 @@ GPU_FN gpu_turn turn_of(GPU_ARGS gpu_args &p, u32 i, u64 token) {
     if (p.operands[3].data)
         plain = gpu_wide_div(plain, {((GPU_GLOBAL const float *)p.operands[3].data)[i], 0.0f});
     gpu_wide frequency = gpu_wide_mul(plain, {gpu_param(p, FREQ_SCALE), 0.0f});
+    // Peng et al., YaRN (2023): fast pairs keep their frequency, slow ones are interpolated, those
+    // between are mixed.
     if (gpu_param(p, EXT_FACTOR) != 0.0f) {
         const gpu_wide mix = gpu_wide_mul(plain_share(p, i), {gpu_param(p, EXT_FACTOR), 0.0f});
         const gpu_wide rest = gpu_wide_add({1.0f, 0.0f}, gpu_wide_neg(mix));

@@ -6,6 +6,8 @@
 
 enum { SORT_TILE = 2048, RANK_TILE = 1024 };
 
+// Floats as integers of the same order: below 0 the bits of the size are inverted. For the
+// descending order all bits are; both zeros have one key.
 GPU_FN i32 key_of(float value, bool descending) {
     const u32 bits = gpu_bits(value);
     const i32 ascending = (i32)(bits & 0x80000000u ? bits ^ 0x7fffffffu : bits);
@@ -36,6 +38,8 @@ GPU_FN void sort_pair(GPU_LOCAL u64 *items, u32 low, u32 high, u32 n) {
 
 // Bitonic sort whose first step in each round mirrors, so that smaller ones always go down. Begins
 // and ends with a barrier.
+// Batcher (1968): O(log^2 n) steps with n / 2 independent pairs, a barrier behind each. Not padded:
+// a pair whose second item is missing is in order.
 GPU_FN void sort_items(gpu_thread g, GPU_LOCAL u64 *items, u32 n) {
     u32 padded = 1;
     while (padded < n)
@@ -84,6 +88,8 @@ GPU_KERNEL(kernel_sort, 256, gpu_args, p) {
 
 // A thread per element, a block for neighbours of one row, through whose keys it goes a tile at a
 // time. numbers[1]: blocks per row.
+// O(n) reads of shared memory for an element, O(n^2) for a row: of any length, without device
+// memory for keys.
 GPU_KERNEL(kernel_sort_rank, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_SHARED(i32, keys, RANK_TILE);

@@ -2,6 +2,7 @@
 // Gradients, losses and optimiser steps.
 #include "tensor.h"
 
+// s = sigmoid(x): the derivative of x s is s (1 + x (1 - s)).
 GPU_KERNEL(kernel_silu_back, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_ARGS gpu_operand &y = p.operands[0], &grad = p.operands[1], &x = p.operands[2];
@@ -32,6 +33,8 @@ GPU_KERNEL(kernel_row_back, 256, gpu_args, p) {
     }
     products = gpu_block_sum(g, parts, products);
     squares = gpu_block_sum(g, parts, squares);
+    // With g the gradient: of x / r, r^2 the mean of squares plus eps, (g - x <g, x> / (n r^2)) /
+    // r; of softmax y, scaled, scale y (g - <g, y>). <g, x> is `products`.
     const float param = gpu_param(p, 0), along = products / (squares + (float)n * param);
     const float scale = 1.0f / gpu_sqrt(squares / (float)n + param);
     for (u64 i = gpu_tid(g); i < n; i += gpu_ntid(g)) {
@@ -65,6 +68,8 @@ GPU_KERNEL(kernel_repeat_back, 256, gpu_args, p) {
 
 // params of the step in operand 5: alpha, beta1, beta2, eps, decay, and what the moments are scaled
 // by.
+// Loshchilov and Hutter, Decoupled weight decay regularization (2019): the decay is of x itself,
+// and does not go through the moments, which are updated in place.
 GPU_KERNEL(kernel_adamw, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1], &grad = p.operands[2];
@@ -101,6 +106,7 @@ GPU_KERNEL(kernel_sgd, 256, gpu_args, p) {
 struct logit_sums {
     float largest, sum;
 };
+// The logarithm of a softmax is x - largest - log(sum): no exponential is above 1.
 GPU_FN logit_sums logit_sums_of(gpu_thread g, GPU_LOCAL float *parts, GPU_ARGS gpu_operand &logits,
                                 GPU_GLOBAL const u8 *row) {
     float largest = -GPU_INFINITY, sum = 0.0f;
@@ -166,6 +172,7 @@ GPU_KERNEL(kernel_get_rows_back, 256, gpu_args, p) {
     if (i >= gpu_count(y)) return;
     const gpu_at to = gpu_element_at(y, i);
     float sum = 0.0f;
+    // Linear in the rows for each element: no atomics, and the order of the sum is always the same.
     for (u64 r = 0; r < (u64)ids.ne[0]; ++r) {
         const gpu_at id_at = {r, 0, 0, 0};
         if (*(GPU_GLOBAL const i32 *)gpu_address(ids, id_at) == (i32)to.y)

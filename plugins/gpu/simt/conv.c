@@ -65,6 +65,7 @@ static bool has_windows(const struct window *w) {
     for (int d = 0; d < DIMS; ++d) {
         if (w->stride[d] < 1 || w->dilation[d] < 0 || w->kernel[d] < 0 || w->kernel[d] > INT32_MAX)
             return false;
+        // Pixels from the first to the last that a window covers.
         const int64_t reach = w->dilation[d] * (w->kernel[d] - 1) + 1;
         const int64_t room = w->in[d] + 2 * (int64_t)w->padding[d] - reach;
         if (w->out[d] != room / w->stride[d] + 1) return false;

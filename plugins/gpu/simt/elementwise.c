@@ -8,6 +8,7 @@ bool simt_accepts_any(const struct ggml_tensor *node) {
     return true;
 }
 
+// The result may have other strides than the source.
 bool simt_accepts_same(const struct ggml_tensor *node) {
     return ggml_are_same_shape(node, node->src[0]);
 }

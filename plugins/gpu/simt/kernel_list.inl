@@ -18,6 +18,7 @@
 #define SIMT_ROW(...)
 #endif
 // clang-format off
+// Alphabetically. A kernel's number, enum simt_kernel, is its place in the list.
 SIMT_KERNEL(adamw)
 SIMT_KERNEL(add_coded)
 SIMT_KERNEL(add_encoded)

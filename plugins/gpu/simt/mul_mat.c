@@ -4,11 +4,15 @@
 
 enum { TILE = 32, FEW_COLUMNS = 8, MAX_BLOCKS_YZ = 65535 };
 
+// Tiles of columns are counted in y, of which a grid has 65,535; matrices beyond that are taken in
+// turn, and rows are counted in x.
 bool simt_accepts_mul_mat(const struct ggml_tensor *node) {
     return ggml_fits_mul_mat(node) && ggml_rows_separable(node->src[0]) &&
            ggml_rows_separable(node->src[1]) && (node->ne[1] + TILE - 1) / TILE <= MAX_BLOCKS_YZ;
 }
 
+// A warp per element reads a row of the weights once for each column: cheaper than tiles of which
+// most would be empty.
 bool simt_accepts_mul_mat_vec(const struct ggml_tensor *node) {
     return node->ne[1] <= FEW_COLUMNS && simt_accepts_mul_mat(node);
 }

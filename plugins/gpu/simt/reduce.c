@@ -11,6 +11,7 @@ bool simt_accepts_count_equal(const struct ggml_tensor *node) {
     return ggml_nelements(node) == 1 && ggml_are_same_shape(node->src[0], node->src[1]);
 }
 
+// Also of the mean.
 bool simt_accepts_sum_rows(const struct ggml_tensor *node) {
     return node->ne[0] == 1 && ggml_same_shape_from(node, node->src[0], 1);
 }
@@ -38,6 +39,7 @@ void simt_launch_norm(struct simt_work *l, const struct ggml_tensor *node) {
         simt_launch_row_blocks(l, ggml_nrows(node), node->ne[0]);
         return;
     }
+    // Groups are of neighbouring channels, dimension 2; the last may have fewer.
     const int64_t groups = node->op_params[0], channels = (node->ne[2] + groups - 1) / groups;
     l->args.numbers[1] = channels;
     l->args.numbers[2] = groups;

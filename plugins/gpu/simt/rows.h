@@ -102,6 +102,8 @@ SIMT_ACCEPTS(ssm_conv_tile)
 // What kernels are told of a tensor; NULL: there is none.
 void simt_operand(struct gpu_operand *out_operand, const struct ggml_tensor *tensor);
 // n threads in all; n blocks for rows of `length` elements.
+// Blocks are whole warps, as many as n threads, or a row's elements, fill, but no more than 256
+// threads.
 void simt_launch_threads(struct simt_work *l, int64_t n);
 void simt_launch_row_blocks(struct simt_work *l, int64_t n, int64_t length);
 

@@ -32,6 +32,7 @@ void simt_launch_sort(struct simt_work *l, const struct ggml_tensor *node) {
     simt_launch_row_blocks(l, ggml_nrows(node), (MIN(n, SORT_TILE) + 1) / 2);
 }
 
+// The last block of a row may have threads without an element.
 void simt_launch_sort_rank(struct simt_work *l, const struct ggml_tensor *node) {
     const int64_t blocks = (node->src[0]->ne[0] + RANK_THREADS - 1) / RANK_THREADS;
     l->args.numbers[0] = from_the_largest(node);
