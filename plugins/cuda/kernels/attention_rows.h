@@ -40,6 +40,8 @@ GPU_FN void load_queries(gpu_thread g, const gpu_args &p, const attention_block 
         const gpu_at at = attention_at(o, inside ? r : 0);
         const u8 *row = gpu_row(q, at.y, at.z, at.w);
         float largest = 0.0f, factor = 1.0f, inverse = 1.0f, x[4];
+        // Two passes over the row: its largest element, then both halves of each. BF16 has the
+        // range of F32 and needs no factor.
         for (u32 c = 4 * lane; c < n && inside && !A::AS_BF16; c += 128) {
             load_four(TYPE_F32, row, c, x);
             largest = larger_of_four(largest, x);

@@ -50,6 +50,7 @@ GPU_FN bool load_bias(gpu_thread g, const gpu_args &p, const attention_block &o,
 }
 
 // What each lane keeps: of rows lane / 4 + 8 h of each tile of rows.
+// sums: by chunk of channels, tile of rows, eight columns, as fragments.
 template <class A> struct attention_state {
     u32 bias_row[A::ROW_TILES][2];
     float largest[A::ROW_TILES][2], weight[A::ROW_TILES][2];
@@ -89,6 +90,7 @@ GPU_FN void finish_scores(gpu_thread g, const gpu_args &p, const attention_block
                 largest = gpu_larger(largest, pair[e]);
             }
         }
+        // Four lanes have a row's keys of this warp.
         largest = gpu_larger(largest, gpu_shfl_xor(largest, 1));
         largest = gpu_larger(largest, gpu_shfl_xor(largest, 2));
         if (c == 0) o.parts[warp * A::ROWS + row] = largest;
@@ -198,6 +200,8 @@ GPU_FN void attend(gpu_thread g, const gpu_args &p, const attention_block &o,
         score_tile<A>(g, p, o, first, scores, &turn);
         finish_scores<A>(g, p, o, first, scores, s);
         gpu_sync(g);
+        // Behind the barrier all warps' largest scores are there, and nobody reads the mask any
+        // more, in whose place the weights go.
         weigh<A>(g, o, scores, s);
         add_tile<A>(g, p, o, first, {next < o.end ? (u32)ATTENTION_K : 0u, next, 0}, s, &turn);
         first = find_seen<A>(g, p, o, next, turn);
@@ -210,6 +214,7 @@ GPU_FN void attend(gpu_thread g, const gpu_args &p, const attention_block &o,
 template <class A>
 GPU_FN bool finish_sums(gpu_thread g, const attention_block &o, attention_state<A> &s) {
     const u32 warp = gpu_tid(g) / 32, lane = gpu_tid(g) % 32;
+    // x - x is 0 unless x is infinite or not a number: sums of it tell of any such.
     float nothing = 0.0f; // or not a number
     gpu_sync(g);
     GPU_UNROLL
@@ -280,6 +285,7 @@ template <class A> GPU_FN void attention(gpu_thread g, const gpu_args &p, attent
         store_results<A>(g, p, o, s);
         return;
     }
+    // Rare, and slow: each row of the block by itself, by all of its threads.
     for (u32 row = 0; row < A::ROWS && o.row0 + row < o.n_rows; ++row) {
         const gpu_at at = attention_at(o, row);
         attend_plainly(p, at.y, at.z, at.w, o.begin, o.end, (float *)o.queries);
@@ -337,6 +343,8 @@ GPU_KERNEL(kernel_attention_join, JOIN_THREADS, gpu_args, p) {
     const gpu_operand &y = p.operands[0];
     const gpu_at at = gpu_row_at(p.operands[1], gpu_bid_x(g));
     const u64 n = (u64)p.numbers[3];
+    // Parts are relative to their own largest score, and are scaled to that of all. Time: linear in
+    // the parts for each channel.
     attention_sum s = {-GPU_INFINITY, 0.0f};
     for (u64 i = 0; i < n; ++i)
         s.largest = gpu_larger(s.largest, attention_part_sum(p, at, i)[0]);

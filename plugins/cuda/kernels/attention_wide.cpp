@@ -98,6 +98,7 @@ GPU_FN void find_seen_tiles(gpu_thread g, const gpu_args &p, const wide_attentio
         for (u64 i = attention_at(b, 0).y + lane / 8; i <= last && mask.data && has_piece; i += 4) {
             const gpu_words4 w =
                 gpu_load_16(gpu_row(mask, i, 0, b.batch % (u64)mask.ne[3]) + 2 * key);
+            // Two halves of -infinity.
             const u32 hidden = 0xfc00fc00u;
             if (w.x != hidden || w.y != hidden || w.z != hidden || w.w != hidden) any = 1.0f;
         }
@@ -123,6 +124,8 @@ template <class A> GPU_FN u8 *wide_stage(const wide_attention_block &o, u32 n) {
     return o.stages + n % A::STAGES * A::STAGE;
 }
 // A copier waits until an operand of the tile before there is no longer needed.
+// Use u = n / STAGES of a stage waits for the end of phase u - 1, whose parity is that of u + 1;
+// the first use waits for nothing.
 template <class A> GPU_FN void wait_for_place(const wide_attention_block &o, u32 slot, u32 n) {
     if (n >= A::STAGES) gpu_barrier_wait(&o.empty[slot], (n / A::STAGES + 1) & 1);
 }
@@ -417,6 +420,8 @@ GPU_FN void attend_widely(gpu_thread g, const gpu_args &p, const wide_attention_
         const u32 slot = wide_slot<A>(n), parity = (n / A::STAGES) & 1;
         const u8 *stage = wide_stage<A>(o, n);
         float scores[A::KEYS / 2];
+        // A warp gives K back before it weighs: the copiers fill it meanwhile, and during the
+        // product with V.
         gpu_barrier_wait(&o.full[slot], parity);
         wide_scores<A>(row, piece, gpu_wgmma_operand(stage), scores);
         if (lane == 0) gpu_barrier_arrive(&o.empty[slot]);
@@ -459,6 +464,7 @@ template <class A> GPU_FN float finish_wide_rows(wide_attention_state<A> &s) {
     for (u32 h = 0; h < 2; ++h) {
         s.weight[h] += gpu_shfl_xor(s.weight[h], 1);
         s.weight[h] += gpu_shfl_xor(s.weight[h], 2);
+        // 0 unless it is infinite or not a number.
         nothing += s.weight[h] - s.weight[h];
     }
     GPU_UNROLL
@@ -532,6 +538,7 @@ GPU_FN void multiply_wide_tiles(gpu_thread g, const gpu_args &p, const wide_atte
         o.rows.votes[gpu_tid(g) / 32] = nothing;
         gpu_barrier_arrive(o.voted);
     }
+    // Both groups' votes count, since a block is computed plainly as a whole.
     gpu_barrier_wait(o.voted, 0);
     if (wide_votes(o) == 0.0f) store_wide_rows<A>(g, p, o, s);
 }
@@ -555,6 +562,8 @@ template <class A> GPU_FN void wide_attention(gpu_thread g, const gpu_args &p, u
     load_queries<A>(g, p, o.rows);
     find_seen_tiles<A>(g, p, o);
     gpu_sync(g);
+    // Registers move within the block: raising waits until the copiers have given theirs up, and
+    // all have the same number again at the end, as the block began.
     if (is_consumer) {
         gpu_registers_more<A::CONSUMER_REGISTERS>();
         multiply_wide_tiles<A>(g, p, o);

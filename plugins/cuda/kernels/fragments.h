@@ -161,6 +161,7 @@ template <class W> GPU_FN void pack_four(const float *x, float scale, u32 *b) {
 // is computed again after a power of two has taken that to [2^14, 2^15). Exponents are the bits of
 // a float's; 254 minus one is that of the inverse.
 enum { NO_SCALE = 127 };
+// 2^-8 and 65,504: between them F16 holds the largest without a scale.
 GPU_FN u32 scale_exponent(float largest) {
     if (largest == 0.0f || (largest >= 0.00390625f && largest <= 65504.0f)) return NO_SCALE;
     const i32 e = (i32)(gpu_bits(largest) >> 23 & 255u), wanted = 127 + 14 - (e - 127);

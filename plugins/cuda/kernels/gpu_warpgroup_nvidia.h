@@ -15,6 +15,7 @@ GPU_FN void gpu_barrier_init(u64 *b, u32 n) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(gpu_shared_address(b)), "r"(n)
                  : "memory");
 }
+// Copies by the engine, too, find the barrier begun.
 GPU_FN void gpu_barrier_publish() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -29,6 +30,7 @@ GPU_FN void gpu_barrier_expect(u64 *b, u32 bytes) {
                  "r"(bytes)
                  : "memory");
 }
+// try_wait suspends the thread for a time that the hardware bounds, and may come back in vain.
 GPU_FN void gpu_barrier_wait(u64 *b, u32 parity) {
     asm volatile("{\n"
                  ".reg .pred p;\n"
@@ -56,6 +58,9 @@ GPU_FN void gpu_fence_async() {
 }
 
 // Rows of 128 bytes, eight of them 1,024 bytes apart, swizzled by 128 bytes.
+// Fields of the matrix descriptor (PTX ISA): address, leading and stride offset in units of 16
+// bytes, from bits 0, 16 and 32 on; 1 in bits 62 and 63 is the swizzle. Of a turned tile the
+// leading offset is that between panels.
 GPU_FN u64 gpu_wgmma_operand(const void *tile) {
     return (u64)((gpu_shared_address(tile) & 0x3ffffu) >> 4) | (u64)1 << 16 |
            (u64)(1024 >> 4) << 32 | (u64)1 << 62;
@@ -136,6 +141,7 @@ template <int N, bool BF16>
 GPU_FN void gpu_wgmma_turned(float (&d)[N / 2], const u32 *a, u64 operand) {
     gpu_wgmma_of<N, BF16, 1>::multiply(d, a, operand);
 }
+// After the operands: d is added to, a and b are taken with their signs, b is transposed or not.
 #define GPU_WGMMA(n, is_bf16, type, turned)                                                        \
     template <> struct gpu_wgmma_of<n, is_bf16, turned> {                                          \
         GPU_FN void multiply(float (&d)[n / 2], const u32 *a, u64 operand) {                       \

@@ -15,6 +15,8 @@ enum {
 };
 
 // Elements of a row that are copied at a time, a multiple of TILE_STEP and of a block.
+// Where 256 elements have more than 210 bytes, TILE_ROWS rows of half as many share 48 KB with the
+// activations.
 template <int ELEMENTS, int BYTES> struct tile_depth {
     enum { DEPTH = ELEMENTS == 1 ? 64 : 256 / ELEMENTS * BYTES > 210 ? 128 : 256 };
 };
@@ -30,6 +32,7 @@ struct tile_operands {
     u32 *exponents;
 };
 
+// Activations between device and shared memory; of each column the largest so far, and its scale.
 struct tile_registers {
     float x[TILE_LOADS][4], largest[TILE_LOADS], scale[TILE_LOADS];
 };
@@ -72,6 +75,8 @@ GPU_FN void multiply_step(gpu_thread g, const tile_operands &o, const u32 *shift
     GPU_UNROLL
     for (u32 s = 0; s < TILE_STEP; s += 16) {
         if (s >= n) break;
+        // A warp's 32 rows are two fragments: each is decoded once and multiplied with eight
+        // fragments of 8 columns, each of which serves both.
         u32 a[2][4];
         GPU_UNROLL
         for (u32 i = 0; i < 2; ++i)
@@ -94,6 +99,8 @@ GPU_FN void tile_sums(gpu_thread g, const gpu_args &p, const tile_operands &o, t
     const u32 last = o.m_left - 1, own = gpu_tid(g) / 32 * 32 + gpu_tid(g) % 32 / 4;
     const u64 depth = (u64)a.ne[0];
     const i64 row_bytes = (i64)(depth / W::ELEMENTS * W::BYTES);
+    // Registers are the second buffer of the activations: while a step is multiplied, those of the
+    // next are on their way into them. Rows behind the last are copies of it, and are not stored.
     load_activations(g, p, o, 0, r);
     for (u64 k = 0; k < depth; k += TILE_STEP) {
         const u64 chunk = k / W::DEPTH;
@@ -110,6 +117,7 @@ GPU_FN void tile_sums(gpu_thread g, const gpu_args &p, const tile_operands &o, t
             const u32 row = own + 8 * i < last ? own + 8 * i : last;
             shifts[i] = (u32)((u64)(o.rows + (i64)row * a.nb[1]) + chunk * W::USED) % SECTOR;
         }
+        // All threads' copies and stores are there behind the barrier.
         gpu_copy_wait<0>();
         gpu_sync(g);
         const u32 n = depth - k < TILE_STEP ? (u32)(depth - k) : (u32)TILE_STEP;
@@ -146,6 +154,8 @@ GPU_FN void tile_product(gpu_thread g, const gpu_args &p, const tile_operands &o
         r.largest[i] = 0.0f;
         r.scale[i] = 1.0f;
     }
+    // Optimistic: products are made unscaled while the largest elements are found. Only where a
+    // column does not fit F16 are they made once more, scaled.
     bool again = false;
     do {
         GPU_UNROLL
@@ -219,6 +229,7 @@ GPU_FN void find_expert_columns(const gpu_args &p, const tile_operands &o, u64 m
     }
 }
 
+// As the plain kernel: not a number.
 GPU_FN void no_experts(gpu_thread g, const gpu_args &p, const tile_operands &o) {
     for (u32 j = 0; j < TILE_COLUMNS; ++j) {
         if (o.results[j] && gpu_tid(g) < o.m_left)
@@ -237,6 +248,10 @@ GPU_FN void expert_products(gpu_thread g, const gpu_args &p, u64 m0, tile_operan
     const u64 n = (u64)(y.ne[1] * y.ne[2]), share = (n + TILE_THREADS - 1) / TILE_THREADS;
     const u64 begin = t * share < n ? t * share : n, end = begin + share < n ? begin + share : n;
     const bool known = expert < (u64)a.ne[2];
+    // A block finds the columns of its expert by itself, without atomics or a launch before: each
+    // thread counts in its share of the pairs, and the sum of the counts before its own is the rank
+    // of its first. The order of columns is always the same. Time: n / 128 + 128 steps of a thread,
+    // and n / 128 more for each tile.
     u32 own = 0, rank = 0, total = 0;
     o.bias = 0;
     o.rows = gpu_row(a, m0, known ? expert : 0, 0);

@@ -41,6 +41,8 @@ GPU_FN void store_wide(gpu_thread g, u8 *row, u64 column, u64 k, const u32 *word
     if (row) gpu_store_8(row + 16 * (piece ^ (u32)(column % 8)) + 8 * (c / 2), both);
 }
 
+// Two passes over the column: the largest element decides on the scale, by which all are rounded.
+// Zeros fill the last step, and columns behind the last.
 GPU_FN void wide_columns(gpu_thread g, const gpu_args &p, float *parts) {
     const gpu_operand &b = p.operands[2];
     const u64 column = gpu_bid_x(g), plane = gpu_bid_y(g), depth = (u64)b.ne[0];
@@ -135,6 +137,8 @@ template <class W> GPU_FN void copy_weights(gpu_thread g, const gpu_args &p, con
     const u64 n = (o.depth + W::DEPTH - 1) / W::DEPTH;
     for (u64 i = 0; i < n; ++i) {
         const u32 stage = (u32)(i % W::A_STAGES);
+        // Use u = i / stages of a stage is phase u of both its barriers; what is waited for is the
+        // end of use u - 1, whose parity is that of u + 1.
         if (i >= W::A_STAGES) gpu_barrier_wait(&o.empty_a[stage], (u32)(i / W::A_STAGES + 1) & 1);
         u8 *to = o.a + stage * W::A_BYTES + 16 * piece;
         for (u32 r = t / W::LANES; r < WIDE_ROWS; r += WIDE_COPIERS / W::LANES) {
@@ -157,6 +161,7 @@ template <class W> GPU_FN void copy_columns(const wide_block &o) {
         const u32 stage = (u32)(i % WIDE_B_STAGES);
         if (i >= WIDE_B_STAGES)
             gpu_barrier_wait(&o.empty_b[stage], (u32)(i / WIDE_B_STAGES + 1) & 1);
+        // This thread's is the only arrival: the phase ends when the bytes are there as well.
         gpu_barrier_expect(&o.full_b[stage], W::B_BYTES);
         gpu_bulk_copy(o.b + stage * W::B_BYTES, o.columns + i * W::B_BYTES, W::B_BYTES,
                       &o.full_b[stage]);
@@ -167,6 +172,7 @@ template <class W>
 GPU_FN void wide_step(gpu_thread g, const wide_block &o, const u8 *row, const u8 *row_8, u32 k,
                       u64 step, float (&sums)[W::COLUMNS / 2]) {
     const u32 stage = (u32)(step % WIDE_B_STAGES), lane = gpu_tid(g) % 32;
+    // Weights are decoded while the columns may still be on their way.
     u32 a[4][4];
     GPU_UNROLL
     for (u32 i = 0; i < 4; ++i)
@@ -195,6 +201,7 @@ GPU_FN void wide_sums(gpu_thread g, const gpu_args &p, const wide_block &o, u32 
         gpu_barrier_wait(&o.full_a[stage], (u32)(i / W::A_STAGES) & 1);
         for (u32 k = 0; k < W::DEPTH && step < o.steps; k += WIDE_STEP)
             wide_step<W>(g, o, row, row_8, k, step++, sums);
+        // All lanes have decoded what one of them gives back.
         gpu_sync_warp(g);
         if (gpu_tid(g) % 32 == 0) gpu_barrier_arrive(&o.empty_a[stage]);
     }
@@ -218,6 +225,8 @@ GPU_FN void store_wide_sums(gpu_thread g, const gpu_args &p, const wide_block &o
     }
 }
 
+// Arrivals of a phase: full when the copies of each copier are done, or when one thread has
+// announced bytes and they are there; empty when a lane of each computing warp says so.
 GPU_FN void begin_barriers(gpu_thread g, const wide_block &o, u32 n_a) {
     if (gpu_tid(g) == 0) {
         for (u32 i = 0; i < n_a; ++i) {
@@ -256,6 +265,7 @@ template <class W> GPU_FN void wide_product(gpu_thread g, const gpu_args &p, u8 
     if (t < WIDE_CONSUMERS) {
         const u32 own = t / 32 * 16 + lane / 4;
         float sums[W::COLUMNS / 2];
+        // Of a launch with 168 registers per thread the copiers keep 64: 2 x 216 + 64 <= 3 x 168.
         gpu_registers_more<216>();
         GPU_UNROLL
         for (u32 i = 0; i < W::COLUMNS / 2; ++i)

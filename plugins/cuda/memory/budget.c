@@ -24,6 +24,7 @@ size_t cuda_budget_limit(void) {
 
 enum ggml_host_status cuda_budget_take(struct cuda_context *context, size_t bytes) {
     size_t used = atomic_load(&context->used);
+    // Compare and exchange: two threads may ask at once, and only one of them may have the rest.
     do {
         if (bytes > context->limit || used > context->limit - bytes)
             return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY,

@@ -13,6 +13,8 @@ enum { ALIGNMENT = 256 };
 
 // --- memory of the device ------------------------------------------------------------------------
 
+// By the first kind that fits: a buffer has memory of one kind, and one that failed half-way has
+// what was made until then.
 static void give_back(struct cuda_buffer *buffer) {
     const struct cu_api *api = cuda_api();
     struct cuda_context *context = buffer->context;

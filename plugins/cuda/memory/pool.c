@@ -38,6 +38,7 @@ static struct cuda_piece *piece_new(CUdeviceptr begin, size_t bytes, struct cuda
     return piece;
 }
 
+// Linear in the pieces.
 static struct cuda_piece *find_free(struct cuda_pool *pool, size_t bytes) {
     struct cuda_piece *piece = pool->pieces;
     while (piece && (piece->is_taken || piece->bytes < bytes))
@@ -58,6 +59,8 @@ static enum ggml_host_status add_memory(struct cuda_context *context, size_t byt
         if (!piece) return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: no memory for a buffer");
     }
     enum ggml_host_status status =
+        // A whole step at first, so that few mappings are made; what is missing alone where that is
+        // too much.
         cuda_range_grow(context, &pool->range, before + MAX(bytes - there, STEP));
     if (status == GGML_HOST_OUT_OF_MEMORY)
         status = cuda_range_grow(context, &pool->range, before + bytes - there);
@@ -122,6 +125,7 @@ void cuda_pool_give_back(struct cuda_context *context, struct cuda_piece *piece)
     struct cuda_pool *pool = &context->pool;
     pthread_mutex_lock(&pool->mutex);
     piece->is_taken = false;
+    // The piece before is known only to the list: all neighbours are joined in one walk.
     for (struct cuda_piece *p = pool->pieces; p; p = p->next) {
         if (!p->is_taken) join_next(p);
     }

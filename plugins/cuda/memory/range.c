@@ -63,6 +63,7 @@ static enum ggml_host_status map(struct cuda_context *context, struct cuda_range
     enum ggml_host_status status =
         cuda_context_check(context, api->cuMemMap(begin, bytes, 0, memory, 0), "cuMemMap");
     if (status != GGML_HOST_OK) return status;
+    // New memory is accessible to nobody, its own device included.
     CUresult result = set_access(begin, bytes, context->device);
     for (CUdevice k = 0; k < 32 && result == CUDA_SUCCESS; ++k) {
         if (range->readers >> k & 1) result = set_access(begin, bytes, k);
@@ -81,6 +82,7 @@ enum ggml_host_status cuda_range_grow(struct cuda_context *context, struct cuda_
     if (bytes > range->reserved)
         return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: %zu bytes are more than there can be",
                              bytes);
+    // Whole units, which is what mapped is a sum of.
     const size_t more = round_up(bytes, context->unit) - range->mapped;
     enum ggml_host_status status = cuda_budget_take(context, more);
     if (status != GGML_HOST_OK) return status;

@@ -8,6 +8,7 @@
 
 #define LEAST_BYTES ((size_t)1 << 20)
 
+// Reserves as many addresses as the device has memory, so that the range never moves.
 static enum ggml_host_status grow_range(struct cuda_context *context, struct cuda_scratch *s,
                                         size_t bytes) {
     enum ggml_host_status status = GGML_HOST_OK;
@@ -19,6 +20,7 @@ static enum ggml_host_status grow_range(struct cuda_context *context, struct cud
 
 static enum ggml_host_status add_piece(struct cuda_context *context, struct cuda_scratch *s,
                                        size_t bytes) {
+    // All pieces together have less than twice the bytes of the last one.
     bytes = MAX(MAX(bytes, 2 * s->bytes), LEAST_BYTES);
     if (s->n == CUDA_MAX_SCRATCHES) return GGML_HOST_OUT_OF_MEMORY;
     const enum ggml_host_status status = cuda_memory_new(context, bytes, &s->pieces[s->n]);

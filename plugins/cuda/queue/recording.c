@@ -151,6 +151,7 @@ static CUDA_KERNEL_NODE_PARAMS params_of(const struct cuda_context *context,
 }
 
 // The launch begins when all blocks of the other have, and waits by itself until they have ended.
+// Such an edge is only of one predecessor: with several the launch waits for all of them in full.
 static CUresult add_early_node(struct cuda_recording *r, int i, const CUDA_KERNEL_NODE_PARAMS *p) {
     const struct cu_api *api = cuda_api();
     const CUgraphEdgeData edge = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
