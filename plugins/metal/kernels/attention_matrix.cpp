@@ -84,6 +84,7 @@ GPU_FN bool tile_weights(gpu_thread g, GPU_ARGS gpu_args &p, GPU_PRIVATE matrix_
     GPU_LOCAL float *mine = s.scores + t / 4 * TILE_PITCH + t % 4 * 8;
     float scores[8], largest = s.largest, sum = 0.0f;
     for (u32 i = 0; i < 8; ++i) {
+        // A thread has eight keys of a row; four neighbouring lanes have the row.
         scores[i] = attention_score(p, mine[i], s.slope, s.biases[i]);
         largest = gpu_larger(largest, scores[i]);
     }
@@ -107,6 +108,8 @@ GPU_FN bool tile_weights(gpu_thread g, GPU_ARGS gpu_args &p, GPU_PRIVATE matrix_
     return changed > 0.0f;
 }
 
+// Which lane holds which element of a matrix is not specified, so that rows are scaled by a product
+// with the diagonal matrix of their factors.
 GPU_FN void tile_rescale(gpu_thread g, GPU_ARGS gpu_args &p, GPU_PRIVATE matrix_state &s) {
     gpu_matrix scales, scaled;
     gpu_matrix_load(scales, s.scales + gpu_tid(g) / 32 * 64, 8);
@@ -157,6 +160,7 @@ GPU_FN bool tile_store(gpu_thread g, GPU_ARGS gpu_args &p, attention_block o,
             const u32 c = i * ATTENTION_TILE + t % 4 * 8 + e;
             const float x = s.left[t / 4 * TILE_PITCH + t % 4 * 8 + e];
             if (!inside || c >= (u32)p.operands[0].ne[0]) continue;
+            // x - x is 0 unless x is infinite or not a number.
             if (x - x != 0.0f) wrong = 1.0f;
             *(GPU_GLOBAL float *)(result.to + (i64)c * result.stride) = x * result.factor;
         }

@@ -52,6 +52,7 @@ GPU_FN void vector_products(gpu_thread g, GPU_ARGS gpu_args &p, attention_block 
             }
         }
         for (u32 r = 0; r < ROWS(p); ++r) {
+            // Eight lanes share a key, with an eighth of its channels each.
             for (int mask = 4; mask > 0; mask >>= 1)
                 dots[r] += gpu_shfl_xor(dots[r], mask);
             if (lane % 8 == 0) s.scores[r * VECTOR_KEYS + j] = dots[r];
@@ -80,6 +81,8 @@ GPU_FN void vector_weights(gpu_thread g, GPU_ARGS gpu_args &p, GPU_PRIVATE float
     }
 }
 
+// A lane has fours of channels 128 apart, of all rows: a row of V is read once, by the whole SIMD
+// group side by side.
 GPU_FN void vector_values(gpu_thread g, GPU_ARGS gpu_args &p, attention_block o, u64 key0,
                           GPU_PRIVATE vector_state &s) {
     GPU_ARGS gpu_operand &v = p.operands[3];
@@ -164,6 +167,8 @@ GPU_KERNEL(kernel_attention_vector, 128, gpu_args, p) {
     for (u64 first = o.begin; first < o.end; first += ATTENTION_GROUPS * VECTOR_KEYS) {
         const u64 key0 = first + group * VECTOR_KEYS;
         float biases[VECTOR_MAX_ROWS];
+        // Barriers are the block's, so that groups without a visible key pass them too. They keep
+        // scores, then weights, from being overwritten before all lanes have read them.
         const bool seen = vector_biases(g, p, o, key0, biases); // the same for the SIMD group
         if (seen) vector_products(g, p, o, key0, s);
         gpu_sync(g);
@@ -185,6 +190,7 @@ GPU_KERNEL(kernel_attention_merge, 128, gpu_args, p) {
     attention_sum all = {-GPU_INFINITY, 0.0f};
     for (u32 i = 0; i < parts; ++i)
         all.largest = gpu_larger(all.largest, attention_part(p, at, i)[n]);
+    // Exponentials once for the block, not for each channel.
     for (u32 i = gpu_tid(g); i < parts; i += ATTENTION_THREADS)
         factors[i] = attention_rescale(attention_part(p, at, i)[n], all.largest);
     gpu_sync(g);

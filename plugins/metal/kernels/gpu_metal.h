@@ -58,6 +58,7 @@ GPU_FN u32 gpu_bid_z(gpu_thread g) {
 GPU_FN u32 gpu_nbid_x(gpu_thread g) {
     return g.nbid;
 }
+// Both are barriers of the whole threadgroup. The first orders threadgroup memory alone.
 GPU_FN void gpu_sync(gpu_thread) {
     metal::threadgroup_barrier(metal::mem_flags::mem_threadgroup);
 }
@@ -82,9 +83,11 @@ GPU_FN u16 gpu_f32_to_f16(float value) {
 GPU_FN float gpu_fma(float a, float b, float c) {
     return metal::fma(a, b, c);
 }
+// No fma: contraction is off in the whole file.
 GPU_FN float gpu_mul(float a, float b) {
     return a * b;
 }
+// The fast variant, which some options of the compiler choose, is not correctly rounded.
 GPU_FN float gpu_sqrt(float a) {
     return metal::precise::sqrt(a);
 }

@@ -24,6 +24,8 @@ enum {
 // --- few columns ---------------------------------------------------------------------------------
 
 // A row by the columns that begin at `columns`; every lane gets the sums.
+// A lane decodes four neighbours of the row for all columns: weights, which are most of the bytes,
+// are read once.
 GPU_FN void vector_sums(gpu_thread g, GPU_ARGS gpu_args &p, GPU_GLOBAL const u8 *row,
                         GPU_GLOBAL const u8 *columns, GPU_PRIVATE float *sums) {
     GPU_ARGS gpu_operand &b = p.operands[2];
@@ -163,6 +165,7 @@ GPU_FN void matrix_sums(gpu_thread g, GPU_ARGS gpu_args &p, u64 row, u64 column,
         }
         gpu_sync(g);
         for (u32 k = 0; k < MATRIX_K; k += 8) {
+            // Six loads of 8 x 8 for eight products.
             gpu_matrix a[4], b[2];
             for (u32 i = 0; i < 4; ++i)
                 gpu_matrix_load_turned(a[i], a_tile + (m0 + 8 * i) * MATRIX_PITCH + k,
@@ -182,6 +185,8 @@ struct matrix_columns {
 };
 
 // Writes a tile through the memory of a's.
+// Which lane has which element of a matrix is not specified: it is stored whole, and read back by
+// place.
 GPU_FN void matrix_store(gpu_thread g, GPU_ARGS gpu_args &p, u64 first, matrix_columns columns,
                          GPU_LOCAL float *out, GPU_PRIVATE gpu_matrix *sums) {
     GPU_ARGS gpu_operand &y = p.operands[0];

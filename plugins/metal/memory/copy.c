@@ -15,6 +15,7 @@ struct metal_spot metal_spot_of(mtl_id buffer, size_t stride) {
     return (struct metal_spot){buffer, 0, mtl_gpu_address(buffer), stride};
 }
 
+// A set bit below the unit in any of the numbers shows in their union.
 static bool takes_blit(const struct metal_copy *c) {
     const size_t strides = c->n > 1 ? c->from.stride | c->to.stride : 0;
     return (c->from.offset | c->to.offset | c->size | strides) % BLIT_UNIT == 0;
@@ -52,6 +53,7 @@ static enum ggml_host_status encode_kernel(struct metal_context *context, mtl_id
     mtl_set_bytes(encoder, &args, sizeof(args), 0);
     mtl_use_resource(encoder, c->from.handle, MTL_USAGE_READ);
     mtl_use_resource(encoder, c->to.handle, MTL_USAGE_READ | MTL_USAGE_WRITE);
+    // A thread per byte: pieces are bytes without an alignment.
     const size_t groups = (c->size * c->n + KERNEL_THREADS - 1) / KERNEL_THREADS;
     mtl_dispatch(encoder, (struct mtl_size){groups, 1, 1}, (struct mtl_size){KERNEL_THREADS, 1, 1});
     mtl_end_encoding(encoder);
@@ -81,6 +83,7 @@ static enum ggml_host_status run(struct metal_context *context, mtl_id commands)
     return ggml_sdk_fail(failure.status, "metal: a copy failed: %s", failure.text);
 }
 
+// The mutex is held.
 static enum ggml_host_status copy_now(struct metal_context *context,
                                       const struct metal_copy *copy) {
     enum ggml_host_status status = open_queue(context);
@@ -122,6 +125,7 @@ static enum ggml_host_status stage(struct metal_context *context, struct metal_s
     for (size_t done = 0; done < size && status == GGML_HOST_OK; done += most) {
         const size_t n = MIN(size - done, most);
         const struct metal_spot here = {spot.handle, spot.offset + done, spot.address + done, 0};
+        // The staging memory is free again for each piece, since each copy is waited for.
         const struct metal_copy copy = {to ? here : staging, to ? staging : here, n, 1};
         if (from)
             memcpy(host, (const char *)from + done, n);
@@ -153,6 +157,7 @@ enum ggml_host_status metal_download_now(struct metal_context *context, struct m
     return stage_locked(context, spot, NULL, host, 0, size);
 }
 
+// Bytes that no fill command takes come from staging memory.
 static enum ggml_host_status fill_now(struct metal_context *context, struct metal_spot spot,
                                       uint8_t value, size_t size) {
     if ((spot.offset | size) % BLIT_UNIT != 0) return stage(context, spot, NULL, NULL, value, size);

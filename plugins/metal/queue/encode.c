@@ -32,6 +32,7 @@ static void do_part(struct metal_encoders *e, int part) {
     pthread_cond_broadcast(&e->done);
 }
 
+// A helper: sleeps until parts are there to be taken, or the end.
 static void *help(void *arg) {
     struct metal_encoders *e = arg;
     pthread_mutex_lock(&e->mutex);
@@ -117,6 +118,8 @@ static enum ggml_host_status run_parts(struct metal_encoders *e, struct metal_st
         metal_stream_commit_with(stream, e->parts[i].commands, recording->scratch);
         pthread_mutex_lock(&e->mutex);
     }
+    // After a failure no part is begun any more, and those that were are waited for: the recording
+    // is the caller's again.
     e->next = e->n_parts;
     while (e->n_busy > 0)
         pthread_cond_wait(&e->done, &e->mutex);
@@ -149,6 +152,7 @@ enum ggml_host_status metal_encode(struct metal_encoders *e, struct metal_stream
             status = queue_part(stream, recording, i);
         return status;
     }
+    // As many parts as there is room for, then the next ones.
     const int at_once = METAL_MAX_PARTS * METAL_STEPS_PER_COMMIT;
     for (int i = 0; i < recording->n && status == GGML_HOST_OK; i += at_once) {
         status = open_parts(e, stream, recording, i);

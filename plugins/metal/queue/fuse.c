@@ -39,6 +39,8 @@ static bool copy_result(struct gpu_plan *plan, const struct ggml_tensor *x,
 static bool fuse_glu(struct gpu_plan *plan, const struct gpu_fused *fused) {
     const struct ggml_tensor *x = fused->operands[0], *gate = fused->operands[1];
     const struct ggml_tensor *to = fused->indirect ? x : fused->dst;
+    // If indirect, the launch writes the product's memory, which then counts for the order of
+    // launches.
     struct gpu_fused made = *fused;
     made.dst = to;
     struct metal_launch *l = begin(plan, &made, x);

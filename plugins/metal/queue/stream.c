@@ -80,6 +80,7 @@ bool metal_stream_is_idle(struct metal_stream *stream) {
 }
 
 // Orders streams of one device, on the device.
+// The other stream's queue sets its event to a value that it never had, for which this one waits.
 enum ggml_host_status metal_stream_follow(struct metal_stream *stream, struct metal_stream *other) {
     const mtl_id signals = metal_stream_begin(other);
     const mtl_id waits = signals ? metal_stream_begin(stream) : NULL;
