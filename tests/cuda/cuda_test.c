@@ -18,6 +18,7 @@ void cuda_find_driver(void) {
     *(void **)&driver.failed = dlsym(library, "fake_cuda_failed");
     *(void **)&driver.live = dlsym(library, "fake_cuda_live");
     *(void **)&driver.calls = dlsym(library, "fake_cuda_calls");
+    *(void **)&driver.launches = dlsym(library, "fake_cuda_launches");
     *(void **)&driver.set_seed = dlsym(library, "fake_cuda_set_seed");
     *(void **)&driver.drop_edge = dlsym(library, "fake_cuda_drop_edge");
     *(void **)&driver.dropped = dlsym(library, "fake_cuda_dropped");

@@ -21,6 +21,7 @@ struct cuda_driver {
     const char *(*failed)(void);
     long (*live)(void);
     long (*calls)(const char *name);
+    long (*launches)(const char *kernel);
     void (*set_seed)(unsigned long seed);
     void (*drop_edge)(long n);
     bool (*dropped)(void);

@@ -488,13 +488,36 @@ static void test_choice(void **state) {
     free_operands(&o);
 }
 
+// On capability 7.5, which has no BF16.
+static void test_turing(void **state) {
+    (void)state;
+    simt_set_capability(75);
+    features = SIMT_TENSOR_F16;
+    check_hidden(GGML_TYPE_F16, 6, 2, 200, "kernel_attention_few_128_F16");
+    check_hidden(GGML_TYPE_F16, 40, 1, 200, "kernel_attention_128_F16");
+    check_hidden(GGML_TYPE_Q5_1, 40, 1, 200, "kernel_attention_128_coded");
+    struct operands o = new_operands(GGML_TYPE_BF16, 6, 2, 200);
+    connect(&o, false);
+    run_node_with(&o.y, "kernel_flash_attn", features);
+    check(&o, 1e-5);
+    free_operands(&o);
+    channels = 256;
+    check_hidden(GGML_TYPE_F16, 6, 2, 100, "kernel_attention_256_F16");
+    channels = 512;
+    check_hidden(GGML_TYPE_F16, 6, 2, 100, "kernel_attention_576_F16");
+    check_hidden(GGML_TYPE_Q8_0, 6, 2, 100, "kernel_attention_576_coded");
+    channels = 64;
+    features = SIMT_TENSOR_CORES;
+    simt_set_capability(90);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),      cmocka_unit_test(test_hidden),
         cmocka_unit_test(test_causal),     cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_choice),     cmocka_unit_test(test_choice_of_warpgroups),
         cmocka_unit_test(test_warpgroups), cmocka_unit_test(test_coded),
-        cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_many_keys),  cmocka_unit_test(test_turing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,6 +84,18 @@ static void test_sizes(void **state) {
     check_sizes(GGML_TYPE_BF16, 130, "kernel_wide_columns", HOPPER);
 }
 
+// On capability 7.5, which has no BF16.
+static void test_turing(void **state) {
+    (void)state;
+    simt_set_capability(75);
+    check_sizes(GGML_TYPE_F16, 1, "kernel_few_", SIMT_TENSOR_F16);
+    check_sizes(GGML_TYPE_F16, 7, "kernel_few_", SIMT_TENSOR_F16);
+    check_sizes(GGML_TYPE_F16, 70, "kernel_tile_", SIMT_TENSOR_F16);
+    check_sizes(GGML_TYPE_BF16, 7, "kernel_mul_mat", SIMT_TENSOR_F16);
+    check_sizes(GGML_TYPE_BF16, 70, "kernel_mul_mat", SIMT_TENSOR_F16);
+    simt_set_capability(90);
+}
+
 // Any bytes but for the halves that are scales.
 static void fill_blocks(struct ggml_tensor *t) {
     const size_t size = ggml_type_size(t->type), n = ggml_nbytes(t) / size;
@@ -359,7 +371,7 @@ int main(void) {
         cmocka_unit_test(test_choice),      cmocka_unit_test(test_rounded_activations),
         cmocka_unit_test(test_uncountable), cmocka_unit_test(test_warpgroups),
         cmocka_unit_test(test_bias),        cmocka_unit_test(test_gated),
-        cmocka_unit_test(test_not_fused),
+        cmocka_unit_test(test_not_fused),   cmocka_unit_test(test_turing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

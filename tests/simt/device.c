@@ -89,6 +89,10 @@ void simt_set_seed(uint64_t seed) {
     (void)seed; // the device's order is its own
 }
 
+void simt_set_capability(unsigned capability) {
+    (void)capability; // likewise
+}
+
 void simt_memory_show(void *begin, size_t size) {
     if (n_all == MOST_MEMORY) abort();
     all[n_all++] = (struct memory){begin, size, 0};

@@ -196,6 +196,33 @@ static void fiber_main(void) {
     }
 }
 
+unsigned simt_capability = 90;
+
+void simt_set_capability(unsigned capability) {
+    simt_capability = capability;
+}
+
+// CUDA Programming Guide, "Technical Specifications per Compute Capability".
+size_t simt_most_shared(unsigned capability) {
+    static const struct {
+        unsigned from;
+        size_t kib;
+    } rows[] = {{120, 99}, {90, 227}, {89, 99}, {87, 163}, {86, 99},
+                {80, 163}, {75, 64},  {70, 96}, {0, 48}};
+    for (const auto &row : rows) {
+        if (capability >= row.from) return row.kib * 1024;
+    }
+    return 0;
+}
+
+bool simt_is_before(u32 capability) {
+    return simt_capability < capability;
+}
+
+void simt_needs(unsigned capability, const char *what) {
+    if (simt_capability < capability) simt_fail("%s on capability %u", what, simt_capability);
+}
+
 bool simt_metal_rules;
 
 void simt_use_metal_rules(bool metal) {
@@ -436,6 +463,9 @@ void *simt_shared(const void *key, size_t bytes) {
     // The gaps are the emulator's, and don't count.
     if (b->n_objects == SIMT_MAX_SHARED || b->shared_bytes + bytes > shared_limit)
         simt_fail("more than %zu bytes of shared memory", shared_limit);
+    const size_t most = simt_most_shared(simt_capability);
+    if (b->large + b->shared_bytes + bytes > most)
+        simt_fail("more than %zu bytes of shared memory in all", most);
     b->objects[b->n_objects++] = {key, offset, bytes};
     b->shared_used = offset + bytes;
     b->shared_bytes += bytes;
@@ -512,17 +542,18 @@ static void load_matrices(simt_thread *lanes, bool turned) {
 }
 
 // As gpu_tensor.h says; sums of products that are exact in a float, in the order of k.
-static void multiply(simt_thread *lanes, bool is_bf16) {
+static void multiply(simt_thread *lanes, bool is_bf16, unsigned depth) {
     float a[16][16], b[8][16];
     for (unsigned i = 0; i < SIMT_WARP; ++i) {
         const unsigned g = i / 4, c = i % 4;
-        for (unsigned w = 0; w < 4; ++w) {
+        for (unsigned w = 0; w < depth / 4; ++w) {
+            const bool has_b = w < depth / 8;
             for (unsigned h = 0; h < 2; ++h) {
                 const uint16_t x = (uint16_t)(lanes[i].a[w] >> (16 * h)),
-                               y = w < 2 ? (uint16_t)(lanes[i].b[w] >> (16 * h)) : 0;
+                               y = has_b ? (uint16_t)(lanes[i].b[w] >> (16 * h)) : 0;
                 a[g + w % 2 * 8][w / 2 * 8 + 2 * c + h] =
                     is_bf16 ? gpu_bf16_to_f32(x) : gpu_f16_to_f32(x);
-                if (w < 2)
+                if (has_b)
                     b[g][w * 8 + 2 * c + h] = is_bf16 ? gpu_bf16_to_f32(y) : gpu_f16_to_f32(y);
             }
         }
@@ -530,7 +561,7 @@ static void multiply(simt_thread *lanes, bool is_bf16) {
     for (unsigned i = 0; i < SIMT_WARP; ++i) {
         for (unsigned e = 0; e < 4; ++e) {
             const float *row = a[i / 4 + e / 2 * 8], *column = b[2 * (i % 4) + e % 2];
-            for (unsigned k = 0; k < 16; ++k)
+            for (unsigned k = 0; k < depth; ++k)
                 lanes[i].sums[e] += row[k] * column[k];
         }
     }
@@ -556,8 +587,9 @@ static void do_exchange(simt_block *b, simt_thread *lanes, const simt_thread *me
     case SIMT_SYNC_WARP: break;
     case SIMT_MATRICES: load_matrices(lanes, false); break;
     case SIMT_MATRICES_TURNED: load_matrices(lanes, true); break;
-    case SIMT_MMA_F16: multiply(lanes, false); break;
-    case SIMT_MMA_BF16: multiply(lanes, true); break;
+    case SIMT_MMA_F16: multiply(lanes, false, 16); break;
+    case SIMT_MMA_BF16: multiply(lanes, true, 16); break;
+    case SIMT_MMA_F16_8: multiply(lanes, false, 8); break;
     case SIMT_MATRIX_8X8: multiply_8x8(lanes); break;
     case SIMT_MATRIX_MOVE: break;
     }
@@ -606,13 +638,28 @@ void simt_sync_warp(void) {
     exchange(SIMT_SYNC_WARP);
 }
 
-void simt_mma(float *d, const u32 *a, const u32 *b, bool is_bf16) {
+static void multiply_together(float *d, const u32 *a, const u32 *b, simt_exchange kind) {
     simt_thread *me = simt_here->current;
-    STEP();
+    simt_needs(75, "products of warps");
     me->sums = d;
     me->a = a;
     me->b = b;
-    exchange(is_bf16 ? SIMT_MMA_BF16 : SIMT_MMA_F16);
+    exchange(kind);
+}
+
+void simt_needs_bf16(void) {
+    simt_needs(80, "arithmetic in BF16");
+}
+
+void simt_mma_8(float *d, const u32 *a, const u32 *b) {
+    STEP();
+    multiply_together(d, a, b, SIMT_MMA_F16_8);
+}
+
+void simt_mma(float *d, const u32 *a, const u32 *b, bool is_bf16) {
+    STEP();
+    simt_needs(80, is_bf16 ? "products in BF16" : "products of 16 in depth");
+    multiply_together(d, a, b, is_bf16 ? SIMT_MMA_BF16 : SIMT_MMA_F16);
 }
 
 #define ACCESS(address, size, write)                                                               \
@@ -620,6 +667,7 @@ void simt_mma(float *d, const u32 *a, const u32 *b, bool is_bf16) {
 
 void simt_load_matrices(u32 *r, const void *row, bool turned) {
     simt_thread *me = simt_here->current;
+    simt_needs(75, "ldmatrix");
     ACCESS(row, 16, false);
     me->words = r;
     me->row = row;
@@ -664,6 +712,7 @@ void simt_matrix_multiply(float *sums, const float *a, const float *b) {
 // What is there may be overwritten at once: it is poisoned. What is copied comes with the wait.
 void simt_copy_16(void *to, const void *from, u32 n) {
     simt_thread *me = simt_here->current;
+    simt_needs(80, "copies that go on meanwhile");
     if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0 || n > 16)
         simt_fail("thread %u copies %u bytes between addresses that are no multiples of 16",
                   me->index, n);

@@ -112,6 +112,7 @@ void simt_barrier_init(const void *at, u32 n) {
             clocks_of(b, i)[i] = 1;
     }
     ACCESS(at, sizeof(u64), true, nullptr);
+    simt_needs(90, "barriers for copies");
     for (const simt_barrier_state &s : b->barriers) {
         if (s.at == at) simt_fail("a barrier of block %u is begun twice", b->index);
     }
@@ -253,6 +254,7 @@ void simt_fence_async(void) {
 
 void simt_wgmma(float *d, u32 n, const u32 *a, u64 operand, bool is_bf16, bool is_turned) {
     simt_thread *me = simt_here->current;
+    if (simt_capability != 90) simt_fail("wgmma on capability %u", simt_capability);
     if (me->n_products == SIMT_MAX_PRODUCTS)
         simt_fail("more than %d products at a time", (int)SIMT_MAX_PRODUCTS);
     me->products[me->n_products++] = {d,       n,         {a[0], a[1], a[2], a[3]}, operand,

@@ -36,6 +36,7 @@ enum simt_exchange {
     SIMT_MATRICES_TURNED,
     SIMT_MMA_F16,
     SIMT_MMA_BF16,
+    SIMT_MMA_F16_8,
     SIMT_MATRIX_8X8,
     SIMT_MATRIX_MOVE, // load or store: only together
 };
@@ -156,6 +157,9 @@ struct simt_block {
 extern thread_local simt_block *simt_here __attribute__((tls_model("initial-exec")));
 // Ends the block with a message. Does not return when a thread of the block runs.
 void simt_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+extern unsigned simt_capability; // 10 * major + minor
+// Fails on older ones.
+void simt_needs(unsigned capability, const char *what);
 // For files of the emulator: the current thread lets others run until one of them wakes it.
 void simt_wait(simt_block *b);
 void simt_wake(simt_block *b, unsigned thread);

@@ -70,6 +70,10 @@ size_t fake_number(const char *name, size_t otherwise) {
     return text ? strtoull(text, nullptr, 10) : otherwise;
 }
 
+unsigned fake_capability(void) {
+    return (unsigned)fake_number("FAKE_CUDA_CAPABILITY", 90);
+}
+
 // --- devices and contexts ------------------------------------------------------------------------
 
 static int visible[FAKE_MAX_DEVICES];
@@ -138,7 +142,7 @@ API CUresult cuDeviceGetName(char *out, int size, CUdevice device) {
 }
 API CUresult cuDeviceGetAttribute(int *out, int attribute, CUdevice) {
     ENTER_WITHOUT_CONTEXT
-    const int capability = (int)fake_number("FAKE_CUDA_CAPABILITY", 90);
+    const int capability = (int)fake_capability();
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *out = capability / 10; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *out = capability % 10; break;

@@ -19,6 +19,8 @@ const char *fake_cuda_failed(void);
 long fake_cuda_live(void);
 // How often a function of the driver was called, by its symbol.
 long fake_cuda_calls(const char *name);
+// How often a kernel ran, alone or as a node of a graph.
+long fake_cuda_launches(const char *kernel);
 // In which order nodes of graphs run, of those that their edges permit. 0: the last one that may.
 void fake_cuda_set_seed(unsigned long seed);
 // Leaves out the edge after `n` further ones of graphs that are made from now on; below 0: none. It

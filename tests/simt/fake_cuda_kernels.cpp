@@ -23,6 +23,7 @@ API CUresult cuModuleLoadData(CUmodule *out, const void *image) {
     const char *ptx = strstr(bytes, ".version ");
     if (ptx && strtod(ptx + 9, nullptr) * 10.0 > (double)fake_number("FAKE_CUDA_PTX", 90) + 0.5)
         return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    simt_set_capability(fake_capability());
     *out = (CUmodule) new char;
     ++fake.n_live;
     return CUDA_SUCCESS;
@@ -46,7 +47,7 @@ static std::map<CUfunction, unsigned> &allowed = *new std::map<CUfunction, unsig
 API CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value) {
     ENTER
     if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 ||
-        value > 227 * 1024)
+        (size_t)value > simt_most_shared(fake_capability()))
         return CUDA_ERROR_INVALID_VALUE;
     allowed[function] = (unsigned)value;
     return CUDA_SUCCESS;
@@ -76,6 +77,12 @@ static launch launch_of(const CUDA_KERNEL_NODE_PARAMS *p) {
             std::vector<char>(args, args + simt_args_size(name))};
 }
 
+static std::map<std::string, long> &n_launches = *new std::map<std::string, long>();
+API long fake_cuda_launches(const char *kernel) {
+    std::lock_guard<std::recursive_mutex> hold(fake.lock);
+    return n_launches[kernel];
+}
+
 // Memory of devices that this one has no access to is not there for its kernels.
 static void show_memory(int device, bool all) {
     if (fake.n_visible < 2) return;
@@ -93,6 +100,7 @@ static void run(const launch &l, int device, std::function<void()> before = {}) 
     static const bool skip = getenv("FAKE_CUDA_SKIP_KERNELS");
     static int depth; // under the lock
     if (fake.lost || skip) return;
+    ++n_launches[l.name];
     void *args = aligned_alloc(64, (l.args.size() + 63) / 64 * 64);
     memcpy(args, l.args.data(), l.args.size());
     const simt_launch s = {l.name, {l.grid[0], l.grid[1], l.grid[2]}, l.threads, args, l.shared};
@@ -217,8 +225,7 @@ API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
             return CUDA_ERROR_INVALID_VALUE;
         graph_node &node = graph->nodes[to[i]->number];
         const bool early = edges && edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
-        if (early && (fake_number("FAKE_CUDA_CAPABILITY", 90) < 90 ||
-                      fake_number("FAKE_CUDA_EARLY", 1) == 0))
+        if (early && (fake_capability() < 90 || fake_number("FAKE_CUDA_EARLY", 1) == 0))
             return CUDA_ERROR_NOT_SUPPORTED;
         if (early && (edges[i].from_port != CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC ||
                       edges[i].to_port != 0 || node.event || graph->nodes[from[i]->number].event))

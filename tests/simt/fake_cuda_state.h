@@ -53,6 +53,7 @@ int fake_enter(const char *name, bool needs_context);
 int fake_current(void);
 bool fake_is_stream_here(CUstream stream);
 size_t fake_number(const char *name, size_t otherwise);
+unsigned fake_capability(void); // 10 * major + minor
 size_t fake_total_memory(void);
 // Frees what cuExternalMemoryGetMappedBuffer() returned, by cuMemFree().
 CUresult fake_forget_external(CUdeviceptr pointer);

@@ -11,8 +11,11 @@
 #define GPU_KERNEL_FOR(name, threads, blocks, args_type, p) GPU_KERNEL(name, threads, args_type, p)
 
 extern "C" {
+bool simt_is_before(u32 capability); // whether the device's is older
 void *simt_shared_large(size_t bytes);
 void simt_mma(float *d, const u32 *a, const u32 *b, bool is_bf16);
+void simt_mma_8(float *d, const u32 *a, const u32 *b);
+void simt_needs_bf16(void);
 void simt_load_matrices(u32 *r, const void *row, bool turned);
 void simt_copy_16(void *to, const void *from, u32 n);
 void simt_copy_group(void);
@@ -34,6 +37,11 @@ GPU_FN gpu_words2 gpu_load_8(const void *p) {
 GPU_FN void gpu_store_8(void *p, gpu_words2 words) {
     *(u64 *)p = words.x | (u64)words.y << 32;
 }
+GPU_FN void gpu_store_16(void *p, gpu_words4 words) {
+    typedef u32 vector __attribute__((vector_size(16)));
+    const vector v = {words.x, words.y, words.z, words.w};
+    *(volatile vector *)p = v;
+}
 GPU_FN void gpu_sync_warp(gpu_thread) {
     simt_sync_warp();
 }
@@ -44,8 +52,15 @@ GPU_FN u32 gpu_bytes(u32 a, u32 b, u32 selector) {
         r |= (u32)(both >> (8 * (selector >> (4 * i) & 7u)) & 255u) << (8 * i);
     return r;
 }
+GPU_FN void gpu_mma_f16_8(float *d, const u32 *a, const u32 *b) {
+    simt_mma_8(d, a, b);
+}
+#include "gpu_tensor_75.h"
 GPU_FN void gpu_mma_f16(float *d, const u32 *a, const u32 *b) {
-    simt_mma(d, a, b, false);
+    if (simt_is_before(80))
+        gpu_mma_f16_by_halves(d, a, b);
+    else
+        simt_mma(d, a, b, false);
 }
 GPU_FN void gpu_mma_bf16(float *d, const u32 *a, const u32 *b) {
     simt_mma(d, a, b, true);
@@ -57,7 +72,10 @@ GPU_FN void gpu_load_matrices_turned(u32 *r, const void *row) {
     simt_load_matrices(r, row, true);
 }
 GPU_FN void gpu_copy_16(void *to, const void *from, u32 n) {
-    simt_copy_16(to, from, n);
+    if (simt_is_before(80))
+        gpu_copy_16_at_once(to, from, n);
+    else
+        simt_copy_16(to, from, n);
 }
 GPU_FN void gpu_copy_group() {
     simt_copy_group();
@@ -95,6 +113,7 @@ GPU_FN u32 gpu_pack_f16(float low, float high) {
     return gpu_f32_to_f16(low) | (u32)gpu_f32_to_f16(high) << 16;
 }
 GPU_FN u32 gpu_pack_bf16(float low, float high) {
+    simt_needs_bf16();
     return gpu_f64_to_bf16((double)low) | (u32)gpu_f64_to_bf16((double)high) << 16;
 }
 GPU_FN u32 gpu_sub_f16(u32 a, u32 b) {
@@ -112,6 +131,7 @@ GPU_FN u32 gpu_fma_f16(u32 a, u32 b, u32 c) {
     return r;
 }
 GPU_FN u32 gpu_fma_bf16(u32 a, u32 b, u32 c) {
+    simt_needs_bf16();
     u32 r = 0;
     for (u32 i = 0; i < 32; i += 16)
         r |= (u32)gpu_f64_to_bf16((double)gpu_bf16_of(a, i) * (double)gpu_bf16_of(b, i) +

@@ -10,8 +10,10 @@ GPU_FN u32 pair_of(const u16 *x, u32 row, u32 k) {
     return (u32)x[row * 16 + k] | (u32)x[row * 16 + k + 1] << 16;
 }
 
-// out[16][8] += x[16][16] times y[8][16] transposed, by the fragments as gpu_tensor.h has them.
-GPU_FN void product(gpu_thread g, const primitive_args &p, bool is_bf16) {
+// out[16][8] += x[16][16] times y[8][16] transposed, or what the first 8 columns of both add to it,
+// by the fragments as gpu_tensor.h has them.
+enum product_kind { PRODUCT_F16, PRODUCT_F16_8, PRODUCT_BF16 };
+GPU_FN void product(gpu_thread g, const primitive_args &p, product_kind kind) {
     const u16 *x = (const u16 *)p.x, *y = (const u16 *)p.y;
     float *out = (float *)p.out, d[4];
     const u32 row = gpu_tid(g) / 4, c = gpu_tid(g) % 4;
@@ -20,8 +22,10 @@ GPU_FN void product(gpu_thread g, const primitive_args &p, bool is_bf16) {
     const u32 b[2] = {pair_of(y, row, 2 * c), pair_of(y, row, 2 * c + 8)};
     for (u32 i = 0; i < 4; ++i)
         d[i] = out[(row + i / 2 * 8) * 8 + 2 * c + i % 2];
-    if (is_bf16)
+    if (kind == PRODUCT_BF16)
         gpu_mma_bf16(d, a, b);
+    else if (kind == PRODUCT_F16_8)
+        gpu_mma_f16_8(d, a, b);
     else
         gpu_mma_f16(d, a, b);
     for (u32 i = 0; i < 4; ++i)
@@ -29,11 +33,15 @@ GPU_FN void product(gpu_thread g, const primitive_args &p, bool is_bf16) {
 }
 GPU_KERNEL(primitive_mma_f16, 32, primitive_args, p) {
     GPU_THREAD(g);
-    product(g, p, false);
+    product(g, p, PRODUCT_F16);
+}
+GPU_KERNEL(primitive_mma_f16_8, 32, primitive_args, p) {
+    GPU_THREAD(g);
+    product(g, p, PRODUCT_F16_8);
 }
 GPU_KERNEL(primitive_mma_bf16, 32, primitive_args, p) {
     GPU_THREAD(g);
-    product(g, p, true);
+    product(g, p, PRODUCT_BF16);
 }
 
 // Four matrices of 8 x 8 halves from x through shared memory, a row per lane; out: what each lane

@@ -39,6 +39,12 @@ enum { SIMT_MAX_DEPTH = 4 };
 void simt_set_seed(uint64_t seed);
 // Less shared memory for a block than the emulator has; before anything runs.
 void simt_limit_shared(size_t bytes);
+// What kernels may do from now on, by 10 * major + minor of the capability: products of warps from
+// 75 on; before 80 no BF16, products in two steps, and copies that are done at once; warpgroups on
+// 90 alone; shared memory as below. Before: 90.
+void simt_set_capability(unsigned capability);
+// Bytes of shared memory that a block may have, with what a launch asks for.
+size_t simt_most_shared(unsigned capability);
 // From now on kernels may rely on no more than Metal promises, and not on what CUDA does: a barrier
 // orders shared memory alone unless it says more (gpu_sync_global), exchanges between lanes order
 // no memory, and what two threads write to device memory, or one writes and another reads, is a

@@ -88,7 +88,7 @@ static bool same(uint32_t bits, double exact, uint32_t (*round)(double),
 // --- tests ---------------------------------------------------------------------------------------
 
 // Small whole numbers, whose sums are exact in any order.
-static void check_product(const char *kernel, uint32_t (*round)(double)) {
+static void check_product(const char *kernel, int depth, uint32_t (*round)(double)) {
     static uint16_t x[16 * 16], y[8 * 16];
     static float out[16 * 8];
     static double exact[16 * 8];
@@ -107,7 +107,7 @@ static void check_product(const char *kernel, uint32_t (*round)(double)) {
         y[i] = (uint16_t)round(b[i] = (int)(next(&seed) >> 24) % 31 - 15);
     for (int r = 0; r < 16; ++r) {
         for (int c = 0; c < 8; ++c) {
-            for (int k = 0; k < 16; ++k)
+            for (int k = 0; k < depth; ++k)
                 exact[r * 8 + c] += (double)(a[r * 16 + k] * b[c * 16 + k]);
         }
     }
@@ -125,8 +125,9 @@ static void check_product(const char *kernel, uint32_t (*round)(double)) {
 
 static void test_products(void **state) {
     (void)state;
-    check_product("primitive_mma_f16", to_f16);
-    check_product("primitive_mma_bf16", to_bf16);
+    check_product("primitive_mma_f16", 16, to_f16);
+    check_product("primitive_mma_f16_8", 8, to_f16);
+    check_product("primitive_mma_bf16", 16, to_bf16);
 }
 
 static void check_matrices(const char *kernel, bool turned) {
@@ -161,9 +162,8 @@ static void test_matrices(void **state) {
     simt_set_seed(0);
 }
 
-static void test_copies(void **state) {
+static void check_copies(bool at_once) {
     static _Alignas(16) uint8_t x[LANES * 16], y[LANES * 16], out[2 * LANES * 16];
-    (void)state;
     simt_memory_add(x, sizeof(x));
     simt_memory_add(y, sizeof(y));
     simt_memory_add(out, sizeof(out));
@@ -179,7 +179,7 @@ static void test_copies(void **state) {
         assert_memory_equal(out + sizeof(x), y, sizeof(y));
     }
     const struct primitive_args args = {(uintptr_t)x, (uintptr_t)y, 0, (uintptr_t)out, 16};
-    if (simt_finds_defects()) {
+    if (simt_finds_defects() && !at_once) {
         assert_true(run("primitive_copies_not_waited", &args)); // and finds poison
         assert_int_not_equal(memcmp(out, x, sizeof(x)), 0);
         assert_int_equal(out[0], 0xff);
@@ -188,6 +188,11 @@ static void test_copies(void **state) {
     simt_memory_remove(x);
     simt_memory_remove(y);
     simt_memory_remove(out);
+}
+
+static void test_copies(void **state) {
+    (void)state;
+    check_copies(false);
 }
 
 static void test_a_barrier_of_the_warp_is_missed(void **state) {
@@ -262,6 +267,29 @@ static void test_words(void **state) {
     simt_memory_remove(out);
 }
 
+// What capability 7.5 has, and has not.
+static void test_turing(void **state) {
+    if (!simt_finds_defects()) return;
+    simt_set_capability(75);
+    check_product("primitive_mma_f16", 16, to_f16);
+    check_product("primitive_mma_f16_8", 8, to_f16);
+    test_matrices(state);
+    check_copies(true);
+    static _Alignas(16) uint8_t memory[1024];
+    simt_memory_add(memory, sizeof(memory));
+    const uintptr_t at = (uintptr_t)memory;
+    const struct primitive_args args = {at, at, at, at, 1};
+    assert_false(run("primitive_mma_bf16", &args));
+    assert_non_null(strstr(message, "BF16"));
+    assert_false(run("primitive_words", &args));
+    assert_non_null(strstr(message, "BF16"));
+    simt_set_capability(72);
+    assert_false(run("primitive_mma_f16", &args));
+    assert_false(run("primitive_matrices", &args));
+    simt_memory_remove(memory);
+    simt_set_capability(90);
+}
+
 int main(void) {
     if (!simt_has("primitive_mma_bf16")) {
         puts("1..0 # SKIP the device has no such kernels");
@@ -270,7 +298,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products), cmocka_unit_test(test_matrices),
         cmocka_unit_test(test_copies),   cmocka_unit_test(test_a_barrier_of_the_warp_is_missed),
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_words),    cmocka_unit_test(test_turing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,14 +53,18 @@ void cuda_context_leave(void) {
     cuda_api()->cuCtxPopCurrent(&ignored);
 }
 
-// Tensor cores of 8.0 and later are asked in one way, those of 9.0 also in one that no other
-// capability has.
+// Tensor cores of 7.5 and later are asked in one way, from 8.0 on also for BF16, and those of 9.0
+// also in one that no other capability has.
 static enum ggml_host_status find_features(struct cuda_context *context,
                                            const struct cuda_image *image) {
-    int major = 0;
-    const CUresult result = cuda_api()->cuDeviceGetAttribute(
+    int major = 0, minor = 0;
+    CUresult result = cuda_api()->cuDeviceGetAttribute(
         &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, context->device);
-    if (major >= 8 && image->has_tensor_cores) context->features |= SIMT_TENSOR_CORES;
+    if (result == CUDA_SUCCESS)
+        result = cuda_api()->cuDeviceGetAttribute(
+            &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, context->device);
+    if (10 * major + minor >= 75 && image->has_tensor_cores) context->features |= SIMT_TENSOR_F16;
+    if (major >= 8 && image->has_tensor_cores) context->features |= SIMT_TENSOR_BF16;
     if (major == 9 && image->has_warpgroups) context->features |= SIMT_WARPGROUPS;
     // PTX for older capabilities is compiled without what waits, also for later devices.
     atomic_store(&context->begins_early, (context->features & SIMT_WARPGROUPS) != 0 &&

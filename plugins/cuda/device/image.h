@@ -8,7 +8,7 @@
 struct cuda_image {
     const void *data;     // a fatbin, or PTX as text
     int least_capability; // of devices that it may run on: 10 * major + minor
-    // Whether every device of capability 8.0 or later finds code in it that uses its tensor cores.
+    // Whether every device of capability 7.5 or later finds code in it that uses its tensor cores.
     bool has_tensor_cores;
     bool has_warpgroups; // whether devices of capability 9.0 find code for sm_90a
 };

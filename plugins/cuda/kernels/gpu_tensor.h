@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What gpu.h has not, since Metal's kernels don't use it: warp products on tensor cores, copies
-// into shared memory that go on while the warp computes, arithmetic on pairs of halves. For sm_80
-// and later, and for the emulator. GPU_HAS_TENSOR_CORES: whether the target has them.
+// into shared memory that go on while the warp computes, arithmetic on pairs of halves. For sm_75
+// and later, and for the emulator. GPU_HAS_TENSOR_CORES: whether the target has them. sm_75 has no
+// BF16: kernels with it are compiled, but not launched there (SIMT_TENSOR_BF16).
 //
 // Fragments of a warp's product of 16 x 16 by 16 x 8, for lane 4 g + c (PTX ISA, "Matrix Fragments
 // for mma.m16n8k16"), two neighbours in k per word, the lower one in the low half:
@@ -36,14 +37,16 @@ struct alignas(8) gpu_words2 {
 //   GPU_THREAD_EARLY(g)             in place of GPU_THREAD(g): the kernel does not wait for the launches before its own
 //   gpu_wait_for_launches()         here it does. Before, a thread writes no device memory, and reads none that a launch
 //                                   may still write; each thread calls it
-//   gpu_load_16(p), gpu_load_8(p), gpu_store_8(p, words)   one access to aligned memory
+//   gpu_load_16(p), gpu_load_8(p), gpu_store_16(p, words), gpu_store_8   one access to aligned memory
 //   gpu_mma_f16(d, a, b), gpu_mma_bf16   d += a b, sums in F32
+//   gpu_mma_f16_8(d, a, b)          the same with half the depth, k < 8: a[0], a[1] and b[0] alone. sm_75 has no other, and
+//                                   does gpu_mma_f16 by two
 //   gpu_load_matrices(r, row)       ldmatrix: four matrices of 8 x 8 halves; lane i gives the address of row i % 8 of
 //                                   matrix i / 8, in shared memory, and gets of each matrix m r[m]: row i / 4, columns
 //                                   2 (i % 4) and the next
 //   gpu_load_matrices_turned(r, row)   the same with each matrix transposed
 //   gpu_copy_16(to, from, n)        begins to copy 16 bytes to shared memory, of which only the first n are read, the
-//                                   others 0; both addresses are multiples of 16
+//                                   others 0; both addresses are multiples of 16. sm_75 copies at once
 //   gpu_copy_group()                closes a group of copies
 //   gpu_copy_wait<N>()              waits until at most N groups of this thread are under way
 //   gpu_sync_warp()                 barrier of the warp, also for shared memory

@@ -14,6 +14,7 @@
     }
 
 PLANNER(plain, 0)
+PLANNER(f16, SIMT_TENSOR_F16)
 PLANNER(tensor, SIMT_TENSOR_CORES)
 PLANNER(warpgroup, SIMT_TENSOR_CORES | SIMT_WARPGROUPS)
 
@@ -24,6 +25,16 @@ static const struct gpu_planner plain_planner = {
     .fuse =
         {
 #define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_plain,
+#include "gpu/graph/fuse_list.inl"
+        },
+};
+static const struct gpu_planner f16_planner = {
+    .name = "CUDA",
+    .launch_bytes = sizeof(struct simt_step),
+    .add = add_f16,
+    .fuse =
+        {
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_f16,
 #include "gpu/graph/fuse_list.inl"
         },
 };
@@ -50,9 +61,10 @@ static const struct gpu_planner warpgroup_planner = {
 
 // The names of fusions in GGML_CUDA_DISABLE_FUSION are left out, as in the Vulkan plugin.
 void cuda_plan_init(struct gpu_plan *plan, unsigned features) {
-    const struct gpu_planner *planner = features & SIMT_WARPGROUPS     ? &warpgroup_planner
-                                        : features & SIMT_TENSOR_CORES ? &tensor_planner
-                                                                       : &plain_planner;
+    const struct gpu_planner *planner = features & SIMT_WARPGROUPS    ? &warpgroup_planner
+                                        : features & SIMT_TENSOR_BF16 ? &tensor_planner
+                                        : features & SIMT_TENSOR_F16  ? &f16_planner
+                                                                      : &plain_planner;
     gpu_plan_init(plan, planner, gpu_fusions_named(gpu_config("GGML_CUDA_DISABLE_FUSION")));
 }
 

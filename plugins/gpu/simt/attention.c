@@ -155,7 +155,8 @@ void simt_use_tensor_attention(struct simt_work *l, const struct ggml_tensor *no
                      : k->type == GGML_TYPE_F16 && v->type == GGML_TYPE_F16 ? CACHE_F16
                                                                             : CACHE_CODED;
     const int64_t rows = q->ne[1] * (q->ne[2] / k->ne[2]);
-    if (!takes_cache(k, kind == CACHE_BF16) || !takes_cache(v, kind == CACHE_BF16) ||
+    if ((kind == CACHE_BF16 && !(features & SIMT_TENSOR_BF16)) ||
+        !takes_cache(k, kind == CACHE_BF16) || !takes_cache(v, kind == CACHE_BF16) ||
         k->ne[2] != v->ne[2] || q->nb[0] != sizeof(float) || !is_multiple(q, 16) ||
         node->nb[0] != sizeof(float) || !is_multiple(node, 8) || k->ne[1] == 0 ||
         k->ne[2] * k->ne[3] > MAX_BLOCKS_YZ)

@@ -100,7 +100,7 @@ static bool fuse_glu(struct simt_work *l, const struct gpu_fused *fused, unsigne
 
 bool simt_fuse_prepare(struct simt_work *out_launch, const struct gpu_fused *fused,
                        unsigned features) {
-    const bool has_tensor_cores = (features & SIMT_TENSOR_CORES) != 0;
+    const bool has_tensor_cores = (features & SIMT_TENSOR_F16) != 0;
     switch (fused->fusion) {
     case GPU_FUSION_norm: return fuse_norm(out_launch, fused);
     case GPU_FUSION_add_chain: return fuse_add_chain(out_launch, fused);

@@ -94,7 +94,7 @@ bool simt_kernel_prepare(struct simt_work *l, const struct ggml_tensor *node) {
 bool simt_kernel_prepare_for(struct simt_work *l, const struct ggml_tensor *node,
                              unsigned features) {
     if (!simt_kernel_prepare(l, node)) return false;
-    if ((features & SIMT_TENSOR_CORES) && l->grid[0] > 0) simt_use_tensor_cores(l, node, features);
+    if ((features & SIMT_TENSOR_F16) && l->grid[0] > 0) simt_use_tensor_cores(l, node, features);
     return true;
 }
 

@@ -22,8 +22,10 @@ extern const char *const simt_kernel_names[SIMT_ALL_KERNELS];
 
 // What a device and its module have beside what every kernel needs.
 enum simt_feature {
-    SIMT_TENSOR_CORES = 1, // mma.sync, cp.async: sm_80 and later
-    SIMT_WARPGROUPS = 2,   // wgmma: sm_90a
+    SIMT_TENSOR_F16 = 1,  // mma.sync of F16: sm_75 and later
+    SIMT_TENSOR_BF16 = 2, // of BF16, too: sm_80 and later
+    SIMT_WARPGROUPS = 4,  // wgmma: sm_90a
+    SIMT_TENSOR_CORES = SIMT_TENSOR_F16 | SIMT_TENSOR_BF16,
 };
 
 struct simt_work {

@@ -103,7 +103,7 @@ static const struct wide_type *wide_type_of(enum ggml_type type) {
 
 unsigned simt_kernel_shared(enum simt_kernel kernel, unsigned features) {
     if (kernel == SIMT_KERNEL_attention_576_coded)
-        return features & SIMT_TENSOR_CORES ? (unsigned)ATTENTION_576_SHARED : 0;
+        return features & SIMT_TENSOR_F16 ? (unsigned)ATTENTION_576_SHARED : 0;
     if (!(features & SIMT_WARPGROUPS)) return 0;
     if (simt_wide_attention_shared(kernel) > 0) return simt_wide_attention_shared(kernel);
     for (size_t i = 0; i < sizeof(wide_types) / sizeof(wide_types[0]); ++i) {
@@ -171,7 +171,8 @@ void simt_use_tensor_cores(struct simt_work *l, const struct ggml_tensor *node, 
     const struct ggml_tensor *a = node->src[0], *b = node->src[1];
     const bool to_bf16 = a->type == GGML_TYPE_BF16 || a->type == GGML_TYPE_MXFP4;
     enum simt_kernel first;
-    if (!may_round(node, to_bf16) || a->ne[0] == 0 || !takes_weights(a) || !takes_activations(b) ||
+    if ((to_bf16 && !(features & SIMT_TENSOR_BF16)) || !may_round(node, to_bf16) || a->ne[0] == 0 ||
+        !takes_weights(a) || !takes_activations(b) ||
         !kernel_of_type(SIMT_KERNEL_few_F16, a->type, &first))
         return;
     const bool with_experts = node->op == GGML_OP_MUL_MAT_ID;
