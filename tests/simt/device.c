@@ -25,6 +25,7 @@ static int n_all;
 static CUmodule module;
 static CUstream stream;
 static struct cu_api api;
+static int device_capability; // 10 * major + minor
 
 bool simt_finds_defects(void) {
     return false;
@@ -59,9 +60,17 @@ static CUresult start(void) {
     const void *image = path ? read_file(path) : ".version 9.0 // emulated";
     CUdevice device;
     CUcontext context;
+    int major = 0, minor = 0;
     CUresult result = find_driver() ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
     if (result == CUDA_SUCCESS) result = image ? api.cuInit(0) : CUDA_ERROR_INVALID_IMAGE;
     if (result == CUDA_SUCCESS) result = api.cuDeviceGet(&device, number ? atoi(number) : 0);
+    if (result == CUDA_SUCCESS)
+        result =
+            api.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    if (result == CUDA_SUCCESS)
+        result =
+            api.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    device_capability = 10 * major + minor;
     if (result == CUDA_SUCCESS) result = api.cuDevicePrimaryCtxRetain(&context, device);
     if (result == CUDA_SUCCESS) result = api.cuCtxPushCurrent(context);
     if (result == CUDA_SUCCESS) result = api.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
@@ -91,6 +100,10 @@ void simt_set_seed(uint64_t seed) {
 
 void simt_set_capability(unsigned capability) {
     (void)capability; // likewise
+}
+
+unsigned simt_get_capability(void) {
+    return (unsigned)device_capability;
 }
 
 void simt_memory_show(void *begin, size_t size) {

@@ -202,6 +202,10 @@ void simt_set_capability(unsigned capability) {
     simt_capability = capability;
 }
 
+unsigned simt_get_capability(void) {
+    return simt_capability;
+}
+
 // CUDA Programming Guide, "Technical Specifications per Compute Capability".
 size_t simt_most_shared(unsigned capability) {
     static const struct {

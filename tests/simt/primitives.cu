@@ -104,20 +104,28 @@ GPU_KERNEL(primitive_copies_no_barrier, 32, primitive_args, p) {
     ((gpu_words4 *)p.out)[gpu_tid(g)] = gpu_load_16(&first[(gpu_tid(g) + 1) % 32]);
 }
 
-// What is done on words: x, y and z are arrays of them; out has eight results of each.
+// What is done on words: x, y and z are arrays of them; out has eight results of each, of which
+// those of BF16 are another kernel's.
 GPU_KERNEL(primitive_words, 32, primitive_args, p) {
     GPU_THREAD(g);
     for (u64 i = gpu_tid(g); i < (u64)p.n; i += 32) {
         const u32 a = ((const u32 *)p.x)[i], b = ((const u32 *)p.y)[i], c = ((const u32 *)p.z)[i];
         u32 *out = (u32 *)p.out + 8 * i;
         out[0] = gpu_pack_f16(gpu_float(a), gpu_float(b));
-        out[1] = gpu_pack_bf16(gpu_float(a), gpu_float(b));
         out[2] = gpu_sub_f16(a, b);
         out[3] = gpu_fma_f16(a, b, c);
-        out[4] = gpu_fma_bf16(a, b, c);
         out[5] = gpu_bytes(a, b, c & 0x7777u);
         const gpu_words2 two = gpu_load_8((const u32 *)p.x + (i & ~(u64)1));
         gpu_store_8(&out[6], two);
+    }
+}
+GPU_KERNEL(primitive_words_bf16, 32, primitive_args, p) {
+    GPU_THREAD(g);
+    for (u64 i = gpu_tid(g); i < (u64)p.n; i += 32) {
+        const u32 a = ((const u32 *)p.x)[i], b = ((const u32 *)p.y)[i], c = ((const u32 *)p.z)[i];
+        u32 *out = (u32 *)p.out + 8 * i;
+        out[1] = gpu_pack_bf16(gpu_float(a), gpu_float(b));
+        out[4] = gpu_fma_bf16(a, b, c);
     }
 }
 

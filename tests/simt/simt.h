@@ -43,6 +43,7 @@ void simt_limit_shared(size_t bytes);
 // 75 on; before 80 no BF16, products in two steps, and copies that are done at once; warpgroups on
 // 90 alone; shared memory as below. Before: 90.
 void simt_set_capability(unsigned capability);
+unsigned simt_get_capability(void);
 // Bytes of shared memory that a block may have, with what a launch asks for.
 size_t simt_most_shared(unsigned capability);
 // From now on kernels may rely on no more than Metal promises, and not on what CUDA does: a barrier
