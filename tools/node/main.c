@@ -32,8 +32,10 @@ static const char usage[] =
     "  -h, --help          this text\n"
     "  -V, --version       the library's version\n"
     "\n"
-    "Exit status: 0 the program said goodbye, or this node has, 2 wrong usage, 3 no such device,\n"
-    "4 no MPI job, no program in it, or another error, 5 the program is gone.\n";
+    "Exit status: 0 the program said goodbye or took no node and ended, or this node said "
+    "goodbye,\n"
+    "2 wrong usage, 3 no such device, 4 no MPI job, no program in it, or another error, 5 the\n"
+    "program is gone.\n";
 
 struct settings {
     const char *plugin_path;
@@ -73,7 +75,8 @@ static int parse(int argc, char **argv, struct settings *settings) {
         case JOIN: settings->join = optarg; break;
         case TIMEOUT:
             settings->timeout = atof(optarg);
-            if (!(settings->timeout > 0)) return complain("no number of seconds: ", optarg);
+            if (!(settings->timeout > 0 && settings->timeout < JOIN_SECONDS))
+                return complain("no number of seconds: ", optarg);
             break;
         case 'v': settings->verbose = true; break;
         case 'h': print_help(usage, stdout); return EXIT_SUCCESS;
@@ -84,12 +87,40 @@ static int parse(int argc, char **argv, struct settings *settings) {
     return optind == argc ? -1 : complain("what is this? ", argv[optind]);
 }
 
-// devices: a choice, empty for all.
+// Whether a plugin would end this process, or hold it up, by starting: processes of their own try
+// them out first, as a node that is gone while the others start MPI may hold up the whole job. Each
+// is named.
+static bool some_crash(ggml_probe_report_t report) {
+    bool any = false;
+    for (size_t i = 0; i < ggml_probe_report_count(report); ++i) {
+        const struct ggml_plugin_record *plugin = ggml_probe_report_get(report, i)->plugin;
+        if (plugin->status != GGML_HOST_CRASHED && plugin->status != GGML_HOST_TIMED_OUT) continue;
+        fprintf(stderr, "ggml-node: without %s: %s\n", plugin->path, plugin->message);
+        any = true;
+    }
+    return any;
+}
+
+static void load_sound_plugins(const char *folder) {
+    const struct ggml_probe_options options = {.size = sizeof(options), .dir = folder};
+    ggml_probe_report_t report = NULL;
+    ggml_plugin_probe(&options, &report);
+    if (report && some_crash(report))
+        ggml_plugin_load_probed(report, NULL);
+    else
+        ggml_plugin_load_all(folder, NULL);
+    ggml_probe_report_free(report);
+}
+
+// devices: a choice, empty for all. Without the plugin that makes this process a program with
+// nodes.
 static void load_plugins(const char *folder, const char *devices) {
-    char *path = folder ? realpath(folder, NULL) : NULL;
-    setenv("GGML_DEVICES", devices, 1);
-    unsetenv("GGML_MPI_JOIN"); // of a program in whose environment this runs: nobody joins a node
-    ggml_plugin_load_all(path, NULL);
+    char *path = folder ? realpath(folder, NULL) : NULL, *choice = NULL;
+    if (asprintf(&choice, "%s%s-mpi", devices, devices[0] != '\0' ? "," : "") > 0) {
+        setenv("GGML_DEVICES", choice, 1);
+        load_sound_plugins(path);
+        free(choice);
+    }
     free(path);
 }
 
@@ -123,6 +154,11 @@ static void on_failure(void *context, int peer, const char *why) {
     if (peer == 0) server_end(server, why);
 }
 
+static void on_refused(void *context, const char *why) {
+    (void)context;
+    complain(why, "");
+}
+
 // Nothing to do between messages; true: go on waiting.
 static bool on_tick(void *context, double now) {
     (void)context;
@@ -143,6 +179,12 @@ int main(int argc, char **argv) {
         complain("no MPI job: start with mpirun -n 1 PROGRAM : -n NODES ggml-node", "");
         return EXIT_NO_JOB;
     }
+    if (rank == 0 && !settings.join) {
+        complain("rank 0 has to be the program that uses the nodes: mpirun -n 1 PROGRAM : -n NODES "
+                 "ggml-node",
+                 "");
+        return EXIT_NO_JOB;
+    }
     server_init(&server);
     server.files = files;
     if (settings.join && !join_begin(&server, settings.join)) return EXIT_NO_JOB;
@@ -158,12 +200,15 @@ int main(int argc, char **argv) {
         .on_message = server_take,
         .on_failure = on_failure,
         .on_tick = on_tick,
+        .on_refused = on_refused,
         .context = &server,
         .out_link = &server.link,
     };
     if (!link_open(&options, why)) {
-        complain(why, "");
-        return EXIT_NO_JOB;
+        if (why[0] != '\0') complain(why, "");
+        // After a refusal the program has ended MPI, but may not have ended itself: a launcher ends
+        // the whole job for another status.
+        return why[0] == '\0' && !settings.join ? EXIT_SUCCESS : EXIT_NO_JOB;
     }
     if (settings.join) join_done(&server);
     server_wait(&server);

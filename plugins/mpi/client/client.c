@@ -591,8 +591,12 @@ uint32_t client_new_tag(struct client *client) {
 
 double client_seconds(const char *name, double otherwise) {
     const char *value = ggml_sdk_config(name);
-    const double seconds = value && value[0] != '\0' ? atof(value) : otherwise;
-    return seconds > 0 && seconds < 1e6 ? seconds : otherwise;
+    char *end;
+    if (!value || value[0] == '\0') return otherwise;
+    const double seconds = strtod(value, &end);
+    if (*end == '\0' && seconds > 0 && seconds < 1e6) return seconds;
+    GGML_LOG_WARN("mpi: %s=%s is no number of seconds, %g are taken\n", name, value, otherwise);
+    return otherwise;
 }
 
 // Asks a node for its devices. The answer is read twice: for their number, then into memory of
@@ -661,14 +665,29 @@ static bool has_no_nodes(int size, int programs, unsigned n_expected) {
     return size == 1 || (programs == 1 && n_expected == 0);
 }
 
+// 0: every other process of the job.
+static unsigned expected_nodes(void) {
+    const char *value = ggml_sdk_config("GGML_MPI_NODES");
+    char *end;
+    if (!value || value[0] == '\0') return 0;
+    const long n = strtol(value, &end, 10);
+    if (*end == '\0' && n >= 0 && n < LINK_MAX_PEERS) return (unsigned)n;
+    GGML_LOG_WARN("mpi: GGML_MPI_NODES=%s is no number of nodes\n", value);
+    return 0;
+}
+
 // Whether MPI may be started: nobody may wait for processes that don't.
 bool client_may_start(unsigned *out_n_expected) {
     static const char how[] = "start the program with mpirun -n 1 PROGRAM : -n NODES ggml-node";
-    const char *nodes = ggml_sdk_config("GGML_MPI_NODES");
-    int rank, size, programs;
-    const unsigned n_expected = nodes && atoi(nodes) > 0 ? (unsigned)atoi(nodes) : 0;
+    int rank = -1, size = -1, programs = 0;
+    char why[LINK_TEXT];
+    const bool is_own = link_has_own_mpi(why);
+    const bool launched = is_own && link_launched(&rank, &size, &programs);
+    const unsigned n_expected = launched ? expected_nodes() : 0;
     if (out_n_expected) *out_n_expected = n_expected;
-    if (!link_launched(&rank, &size, &programs)) {
+    if (!is_own) {
+        ggml_sdk_fail(GGML_HOST_NO_DEVICE, "%s", why);
+    } else if (!launched) {
         ggml_sdk_fail(GGML_HOST_NO_DEVICE, "no MPI job: %s", how);
     } else if (rank > 0) {
         ggml_sdk_fail(GGML_HOST_NO_DEVICE, "rank %d of an MPI job: only rank 0 uses nodes", rank);
@@ -736,6 +755,7 @@ struct client *client_start(ggml_backend_reg_t reg) {
         .out_link = &client->link,
     };
     if (!link_open(&options, why)) {
+        GGML_LOG_WARN("mpi: no node of the job is used: %s\n", why);
         ggml_sdk_fail(GGML_HOST_NO_DEVICE, "%s", why);
         return NULL;
     }

@@ -33,6 +33,9 @@ static const double HELP_SECONDS = 0.01, HELPED_SLEEP = 0.0002;
 // room for bytes that are being sent.
 static const double TOLD_SLEEP = 0.002, SENDING_SLEEP = 0.0001;
 
+// For the end of MPI in a client that has no nodes, which waits for the job's other processes.
+static const double REFUSED_SECONDS = 2;
+
 static const double STUCK = -1.0;
 
 struct active {
@@ -604,15 +607,16 @@ static void *run(void *context) {
     pthread_setname_np(pthread_self(), "ggml-mpi");
     const bool met = link_meet(&link->meeting, &link->options, link->why);
     if (met) watch_finalize(link);
+    if (!met && link->options.on_refused)
+        link->options.on_refused(link->options.context, link->why);
     pthread_mutex_lock(&link->lock);
     link->started = met;
     link->failed = !met;
     pthread_cond_broadcast(&link->done);
     pthread_mutex_unlock(&link->lock);
-    if (!met) return NULL;
-    work(link);
+    if (met) work(link);
     pthread_mutex_lock(&link->lock);
-    const bool finalizes = link->finalizes;
+    const bool finalizes = link->finalizes || !met;
     pthread_mutex_unlock(&link->lock);
     link_part(&link->meeting, finalizes);
     return NULL;
@@ -626,9 +630,33 @@ static void wake(struct link *link) {
     doze_wake(&link->doze);
 }
 
-// Waits for the thread to have met the other processes, at most a second longer than it tries
-// to. One that hangs inside MPI is left behind with its memory: it can't be stopped.
+// Waits for the thread's end for at most so many seconds.
+static bool ends_in(struct link *link, double seconds) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)seconds;
+    return pthread_timedjoin_np(link->thread, NULL, &until) == 0;
+}
+
+// Frees a link that has not started. A node that was refused ends MPI with the others of the job,
+// when the program does: a process that is gone before may end the whole job. A client goes on
+// soon: its thread, as one that hangs inside of MPI, is left behind with its memory, as it can't be
+// stopped.
+static void discard(struct link *link, bool failed) {
+    *link->options.out_link = NULL;
+    const bool ended = failed && (link->options.is_node ? pthread_join(link->thread, NULL) == 0
+                                                        : ends_in(link, REFUSED_SECONDS));
+    if (!ended) {
+        pthread_detach(link->thread);
+        return;
+    }
+    doze_end(&link->doze);
+    free(link);
+}
+
+// Waits for the thread to have met the other processes, at most a second longer than it tries to.
 struct link *link_open(const struct link_options *options, char out_why[LINK_TEXT]) {
+    if (!options->is_node && !link_meet_may_run(options->n_expected, out_why)) return NULL;
     struct link *link = calloc(1, sizeof(*link));
     snprintf(out_why, LINK_TEXT, "no memory, or no thread, for MPI");
     if (!link) return NULL;
@@ -653,18 +681,17 @@ struct link *link_open(const struct link_options *options, char out_why[LINK_TEX
     while (!link->started && !link->failed && late == 0)
         late = pthread_cond_timedwait(&link->done, &link->lock, &until);
     const bool failed = link->failed, started = link->started;
-    snprintf(out_why, LINK_TEXT, "%s",
-             failed ? link->why : "MPI did not start: did every process of the job start it?");
+    if (failed)
+        snprintf(out_why, LINK_TEXT, "%s", options->on_refused ? "" : link->why);
+    else
+        snprintf(out_why, LINK_TEXT, "MPI did not start in %g s: %s", options->start_seconds,
+                 options->is_node ? "is the first process of the job on ggml-host (ggml-exec runs "
+                                    "programs that were built with ggml), and does it load the "
+                                    "plugin mpi?"
+                                  : "did every process of the job start it?");
     pthread_mutex_unlock(&link->lock);
     if (started) return link;
-    *options->out_link = NULL;
-    if (failed) {
-        pthread_join(link->thread, NULL);
-        doze_end(&link->doze);
-        free(link);
-    } else {
-        pthread_detach(link->thread); // it hangs inside of MPI
-    }
+    discard(link, failed);
     return NULL;
 }
 
@@ -705,12 +732,9 @@ const char *link_refused(const struct link *link) {
 // Waits for the thread's end. It may be inside MPI for ever: then false, after the time in which
 // a call counts as stuck and what is sent last is waited for.
 static bool is_joined(struct link *link) {
-    struct timespec until;
     const double most = link->options.stuck_seconds;
     if (link->meeting.any_thread || most <= 0) return pthread_join(link->thread, NULL) == 0;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)most + 3; // for what is flushed
-    return pthread_timedjoin_np(link->thread, NULL, &until) == 0;
+    return ends_in(link, most + 3); // for what is flushed
 }
 
 // Ends the thread and frees the link; with a thread that is stuck the memory stays, as the

@@ -65,20 +65,27 @@ struct link_options {
     // Time passed, in seconds of the monotonic clock. Returns whether messages are expected: if
     // not, the link's thread sleeps until it is given something to do.
     bool (*on_tick)(void *context, double now);
+    // NULL, or of a node: called with the reason why the program has not taken it, before
+    // link_open() waits for the program to end MPI.
+    void (*on_refused)(void *context, const char *why);
     // NULL, or called when the program ends MPI, which it started itself: link_close() is due.
     void (*on_finalize)(void *context);
     void *context;
     struct link **out_link; // set before any of them is called
 };
 
+// Whether the MPI that is called is of the kind that this was built with; false with the reason.
+// Calls nothing that starts MPI. [any-thread]
+bool link_has_own_mpi(char out_why[LINK_TEXT]);
 // Whether this process was started by an MPI launcher that names the processes, or MPI runs in it
 // already; *out_rank and *out_size may be -1 for not known, *out_programs is how many different
 // programs were started, 0: not known. Calls nothing of MPI that starts it. [any-thread]
 bool link_launched(int *out_rank, int *out_size, int *out_programs);
 
 // Starts the thread, MPI if need be, and meets the others. A client (rank 0) meets nodes. NULL with
-// the reason in out_why. Blocks for at most start_seconds; MPI that did not start in time is left
-// alone. [any-thread]
+// the reason in out_why. Blocks for at most start_seconds, and a node that was refused until the
+// program ends MPI; MPI that did not start in time is left alone. The reason is empty if
+// on_refused() was told. [any-thread]
 struct link *link_open(const struct link_options *options, char out_why[LINK_TEXT]);
 // Makes a node of another job, which waits at an MPI port of that name, the next peer. false with
 // the reason. Blocks, for good if nobody waits there. By one thread at a time. [any-thread]

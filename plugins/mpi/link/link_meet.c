@@ -15,6 +15,10 @@
 #include "wire/wire.h"
 
 enum { TAG_HELLO = 26477, TAG_MEMBERS = 26478, TAG_GROUP = 26479 };
+// In place of a version, to a node of a program that can use none.
+enum { NO_THREADS = -1 };
+// How long the end of such a program waits for the next node that asks.
+static const double ASK_SECONDS = 2;
 
 struct hello {
     uint32_t magic;
@@ -31,36 +35,72 @@ static int number_of(const char *name) {
     return value && value[0] != '\0' ? atoi(value) : -1;
 }
 
-// Whether this thread may call a started MPI: what is asked for that may be by any thread.
+// Whether this thread may call a started MPI: what is asked for that may be by any thread. Of
+// MPI_THREAD_SERIALIZED nobody but the program knows whether another one calls it just now.
 static bool may_call_mpi(void) {
     int level = MPI_THREAD_SINGLE, is_main = 0;
     MPI_Query_thread(&level);
-    if (level < MPI_THREAD_MULTIPLE) MPI_Is_thread_main(&is_main);
+    if (level < MPI_THREAD_SERIALIZED) MPI_Is_thread_main(&is_main);
     return level == MPI_THREAD_MULTIPLE || is_main;
+}
+
+static bool fail(char out_why[LINK_TEXT], const char *why) {
+    snprintf(out_why, LINK_TEXT, "%s", why);
+    return false;
+}
+
+// The first number that one of these environment variables has, or -1.
+static int first_number(const char *const *names, size_t n) {
+    int number = -1;
+    for (size_t i = 0; i < n && number < 0; ++i)
+        number = number_of(names[i]);
+    return number;
+}
+
+static int size_by_launcher(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+    return first_number(names, sizeof(names) / sizeof(names[0]));
+}
+
+// What the MPI that is called says of itself, up to the first comma or line's end.
+static void describe_mpi(char out_text[LINK_TEXT / 2]) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING > 16384 ? MPI_MAX_LIBRARY_VERSION_STRING : 16384];
+    int length = 0;
+    version[0] = '\0';
+    MPI_Get_library_version(version, &length);
+    version[strcspn(version, ",\n")] = '\0';
+    snprintf(out_text, LINK_TEXT / 2, "%.*s", LINK_TEXT / 2 - 1, version);
+}
+
+// A program that is linked with another MPI has its functions called in place of those that this
+// was compiled for, whose handles are different things.
+bool link_has_own_mpi(char out_why[LINK_TEXT]) {
+#ifdef OPEN_MPI
+    enum { IS_OPEN_MPI = 1 };
+#else
+    enum { IS_OPEN_MPI = 0 };
+#endif
+    char text[LINK_TEXT / 2];
+    describe_mpi(text);
+    if ((strncmp(text, "Open MPI", 8) == 0) == IS_OPEN_MPI) return true;
+    snprintf(out_why, LINK_TEXT, "the program is linked with %s, ggml-host was built with %s", text,
+             IS_OPEN_MPI ? "Open MPI" : "an MPI like MPICH");
+    return false;
 }
 
 // Reads what launchers (Open MPI, MPICH, PMIx) put into the environment, so that a program that
 // was started without one doesn't start MPI.
 bool link_launched(int *out_rank, int *out_size, int *out_programs) {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
-    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     int started = 0, ended = 0;
-    *out_rank = *out_size = -1;
     *out_programs = number_of("OMPI_NUM_APP_CTX");
     if (*out_programs < 0) *out_programs = 0;
-    for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]) && *out_rank < 0; ++i)
-        *out_rank = number_of(ranks[i]);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && *out_size < 0; ++i)
-        *out_size = number_of(sizes[i]);
+    *out_rank = first_number(ranks, sizeof(ranks) / sizeof(ranks[0]));
+    *out_size = size_by_launcher();
     MPI_Finalized(&ended);
     if (!ended) MPI_Initialized(&started);
     if (started && *out_rank < 0 && may_call_mpi()) MPI_Comm_rank(MPI_COMM_WORLD, out_rank);
     return !ended && (started || *out_rank >= 0);
-}
-
-static bool fail(char out_why[LINK_TEXT], const char *why) {
-    snprintf(out_why, LINK_TEXT, "%s", why);
-    return false;
 }
 
 // Starts MPI, or joins the program's, and sets which threads may call it.
@@ -76,11 +116,8 @@ static bool start_mpi(struct link_meeting *meeting, char out_why[LINK_TEXT]) {
         meeting->all_at_once = level == MPI_THREAD_MULTIPLE;
         return level >= MPI_THREAD_FUNNELED || fail(out_why, "MPI was built without threads");
     }
-    MPI_Query_thread(&level);
-    meeting->any_thread = meeting->all_at_once = level == MPI_THREAD_MULTIPLE;
-    return level == MPI_THREAD_MULTIPLE ||
-           fail(out_why, "the program started MPI without MPI_THREAD_MULTIPLE, which a thread "
-                         "beside its own needs");
+    meeting->any_thread = meeting->all_at_once = true; // link_meet_may_run()
+    return true;
 }
 
 // Waits for a message without keeping a core busy; false at the deadline.
@@ -94,12 +131,51 @@ static bool await(int source, int tag, double deadline, MPI_Status *out_status) 
     return found;
 }
 
+// --- a program whose MPI no other thread may call ------------------------------------------------
+
+// Nodes that are refused when the program ends MPI.
+static int n_to_refuse;
+
+// By MPI_Finalize(), which begins with the attributes of MPI_COMM_SELF and waits for all processes:
+// nodes that wait for this one are told that it uses none.
+static int refuse_all(MPI_Comm comm, int key, void *value, void *extra) {
+    MPI_Status status;
+    struct hello hello;
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)extra;
+    for (int n = 0; n < n_to_refuse; ++n) {
+        if (!await(MPI_ANY_SOURCE, TAG_HELLO, link_now() + ASK_SECONDS, &status)) break;
+        MPI_Recv(&hello, (int)sizeof(hello), MPI_BYTE, status.MPI_SOURCE, TAG_HELLO, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+        const int why = NO_THREADS;
+        MPI_Send(&why, 1, MPI_INT, status.MPI_SOURCE, TAG_MEMBERS, MPI_COMM_WORLD);
+    }
+    return MPI_SUCCESS;
+}
+
+bool link_meet_may_run(unsigned n_expected, char out_why[LINK_TEXT]) {
+    int started = 0, level = MPI_THREAD_MULTIPLE, size = 1, key;
+    MPI_Initialized(&started);
+    if (started) MPI_Query_thread(&level);
+    if (level == MPI_THREAD_MULTIPLE) return true;
+    if (may_call_mpi()) {
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+        n_to_refuse = n_expected > 0 ? (int)n_expected : size - 1;
+        if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuse_all, &key, NULL) == MPI_SUCCESS)
+            MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    }
+    return fail(out_why, "the program started MPI without MPI_THREAD_MULTIPLE, which a thread "
+                         "beside its own needs");
+}
+
+// --- client --------------------------------------------------------------------------------------
+
 static bool is_ours(const struct hello *hello) {
     return hello->magic == WIRE_MAGIC && hello->order == 1 && hello->major == WIRE_MAJOR &&
            hello->tensor_size == own_hello.tensor_size;
 }
-
-// --- client --------------------------------------------------------------------------------------
 
 static int by_number(const void *a, const void *b) {
     return *(const int *)a - *(const int *)b;
@@ -225,6 +301,9 @@ static bool meet_client(struct link_meeting *meeting, const struct link_options 
     MPI_Get_count(&status, MPI_INT, &count);
     if (count < 1 || count > LINK_MAX_PEERS) return fail(out_why, "damaged list of nodes");
     MPI_Recv(members, count, MPI_INT, 0, TAG_MEMBERS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (count == 1 && members[0] == NO_THREADS)
+        return fail(out_why, "the program uses no nodes: it started MPI without "
+                             "MPI_THREAD_MULTIPLE");
     if (count == 1) {
         snprintf(out_why, LINK_TEXT,
                  "the program speaks version %d of the protocol, this node %d.%d: install the same "
@@ -306,6 +385,14 @@ static bool await_client(struct link_meeting *meeting, const struct link_options
 
 // --- both ----------------------------------------------------------------------------------------
 
+// A process that another MPI's launcher started is alone for MPI.
+static void fail_of_launcher(char out_why[LINK_TEXT]) {
+    char text[LINK_TEXT / 2];
+    describe_mpi(text);
+    snprintf(out_why, LINK_TEXT,
+             "the launcher of this job is another MPI's: ggml-host was built with %s", text);
+}
+
 bool link_meet(struct link_meeting *meeting, const struct link_options *options,
                char out_why[LINK_TEXT]) {
     int rank = 0, size = 0;
@@ -314,7 +401,9 @@ bool link_meet(struct link_meeting *meeting, const struct link_options *options,
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     bool good = false;
-    if (options->on_port) {
+    if (size == 1 && size_by_launcher() > 1) {
+        fail_of_launcher(out_why);
+    } else if (options->on_port) {
         good = await_client(meeting, options, out_why);
     } else if (options->is_node && rank == 0) {
         fail(out_why, "rank 0 has to be the program that uses the nodes: mpirun -n 1 PROGRAM : -n "
@@ -329,7 +418,6 @@ bool link_meet(struct link_meeting *meeting, const struct link_options *options,
         good = meet_nodes(meeting, options, size, out_why);
         if (options->may_grow) meeting->any_thread = false; // who joins may be on any host
     }
-    if (!good) link_part(meeting, true);
     return good;
 }
 

@@ -20,8 +20,12 @@ struct link_meeting {
     char refused[LINK_TEXT]; // about the first process that is no node of this version, "": none
 };
 
+// Whether a thread of the link's may call MPI, by the client's thread that starts the link. If the
+// program started MPI without that, its nodes, so many or all other processes, are told when it
+// ends MPI, unless it is MPI_THREAD_SERIALIZED; false with the reason.
+bool link_meet_may_run(unsigned n_expected, char out_why[LINK_TEXT]);
 // Starts MPI if nobody has, and meets. Unless any_thread, the thread that called this is the one to
-// call MPI from now on. false with the reason.
+// call MPI from now on. false with the reason: link_part() is due.
 bool link_meet(struct link_meeting *meeting, const struct link_options *options,
                char out_why[LINK_TEXT]);
 // Connects to a node at its port, which then has rank 1 in *out_comm; its version is in

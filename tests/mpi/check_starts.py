@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Jobs as users start them, also wrongly: each says what is wrong, ends, and leaves no process behind. Speaks TAP.
+
+Usage: check_starts.py GGML-DEVICES GGML-NODE MPI-APP NODE-OF-A-LATER-MAJOR-VERSION PLUGIN-THAT-EXITS WATCH-MPI.SO"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+DEVICES, NODE, APP, MAJOR, EXITS, WATCH = sys.argv[1:7]
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl_vader_single_copy_mechanism", "none"]
+MARK = f"GGML_TEST_MARK={os.getpid()}"
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GGML_MPI_DEADLINE": "20",
+               "GGML_TEST_MARK": str(os.getpid())}
+SOON = 20  # seconds, less than what anybody waits for by itself
+results = []
+
+
+def check(name, condition, text=""):
+    results.append(bool(condition))
+    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
+    for line in str(text).splitlines() if not condition else []:
+        print("#", line, flush=True)
+
+
+def left_over():
+    """Processes of this test's jobs, by their environment."""
+    found = []
+    for pid in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if pid.isdigit() and int(pid) != os.getpid() and MARK.encode() in file.read().split(b"\0"):
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def await_nothing_left():
+    end = time.monotonic() + 10
+    while left_over() and time.monotonic() < end:
+        time.sleep(0.05)
+    return left_over()
+
+
+class Job:
+    """Run to its end, with its text, status and seconds."""
+
+    def __init__(self, *parts, launcher=MPIRUN, **changes):
+        command = list(launcher)
+        for i, part in enumerate(parts):
+            command += [":"] * (i > 0) + [str(word) for word in part]
+        begin = time.monotonic()
+        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100, check=False,
+                              env={**ENVIRONMENT, **changes})
+        self.seconds, self.text, self.status = time.monotonic() - begin, done.stdout, done.returncode
+
+    def says(self, *texts):
+        return all(text in self.text for text in texts)
+
+    def __str__(self):
+        return f"{self.text}\nstatus {self.status} after {self.seconds:.1f} s"
+
+
+def levels():
+    for level in ("single", "funneled"):
+        job = Job(("-n", 1, APP, level), ("-n", 2, NODE))
+        check(f"{level}: program and nodes say why no node is used, and end at once", job.seconds < SOON and
+              job.says("no node of the job is used: the program started MPI without MPI_THREAD_MULTIPLE", "rank 0 ended MPI") and
+              job.text.count("the program uses no nodes: it started MPI without MPI_THREAD_MULTIPLE") == 2 and "device MPI" not in job.text, job)
+    job = Job(("-n", 1, APP, "serialized"), ("-n", 1, NODE, "--timeout", 3))
+    check("serialized: nobody but the program may call MPI, the node gives up", job.seconds < SOON and
+          job.says("without MPI_THREAD_MULTIPLE", "no program asked for nodes", "rank 0 ended MPI"), job)
+    job = Job(("-n", 2, APP, "multiple", 2), ("-n", 1, NODE), GGML_MPI_NODES="1")
+    check("multiple: the program's own sums and the node's memory do not disturb each other", job.status == 0 and job.seconds < SOON and job.says(
+        "device MPI1:CPU", "rank 0: level multiple, own sums 1, node 1", "rank 1: level multiple, own sums 1", "rank 0 ended MPI", "rank 1 ended MPI"),
+        job)
+
+
+def places():
+    job = Job(("-n", 2, NODE))
+    check("a job of nodes alone", job.status != 0 and job.seconds < SOON and job.says("rank 0 has to be the program"), job)
+    job = Job(("-n", 1, NODE), ("-n", 1, DEVICES, "--in-process"))
+    check("a node as the first process", job.status != 0 and job.seconds < SOON and job.says("rank 0 has to be the program") and
+          "more than once" not in job.text, job)
+    job = Job(("-n", 1, "sleep", 60), ("-n", 1, NODE, "--timeout", 2))
+    check("a program without MPI", job.status == 4 and job.seconds < SOON and job.says("MPI did not start in 2 s: is the first process of the job on"),
+          job)
+    job = Job(("-n", 1, APP, "multiple", 1, 2), ("-n", 1, MAJOR), ("-n", 1, NODE))
+    check("a node of another major version says so and waits for the program's end", job.says(
+        "this node 77.0", "rank 0: level multiple, own sums 1, node 1", "rank 0 ended MPI") and job.status == 0 and
+        job.text.index("this node 77.0") < job.text.index("rank 0 ended MPI") and 2 < job.seconds < SOON, job)
+
+
+def other_mpi():
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(("env", f"LD_PRELOAD={WATCH}", "WATCH_MPI_OTHER=1", f"WATCH_MPI={folder}", DEVICES, "--in-process", "--color", "never"), launcher=())
+    check("a program that is linked with another MPI is told so", job.says(
+        "the program is linked with MPICH Version:", "ggml-host was built with Open MPI"), job)
+    job = Job((APP, "multiple"), launcher=(), PMI_RANK="0", PMI_SIZE="3")
+    check("a program under another MPI's launcher is told so", job.status == 0 and job.seconds < SOON and job.says(
+        "the launcher of this job is another MPI's: ggml-host was built with Open MPI", "node 0"), job)
+    job = Job((NODE,), launcher=(), PMI_RANK="1", PMI_SIZE="3")
+    check("a node too", job.seconds < SOON and job.says("the launcher of this job is another MPI's: ggml-host was built with Open MPI"), job)
+
+
+def settings():
+    wrong = {"GGML_MPI_DEADLINE": "0", "GGML_MPI_START_SECONDS": "soon", "GGML_MPI_NODES": "-1"}
+    job = Job(("-n", 1, APP, "multiple"), ("-n", 1, NODE), **wrong)
+    check("settings that make no sense are named, and the node is used", job.status == 0 and job.says(
+        "GGML_MPI_DEADLINE=0 is no number of seconds, 30 are taken", "GGML_MPI_START_SECONDS=soon is no number of seconds, 30 are taken",
+        "GGML_MPI_NODES=-1 is no number of nodes", "node 1"), job)
+
+
+def plugins():
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(EXITS, folder)
+        path = ":".join((folder, os.environ["GGML_PLUGIN_PATH"]))
+        job = Job(("-n", 1, APP, "multiple"), ("-n", 1, "env", f"GGML_PLUGIN_PATH={path}", NODE), GGML_PROBE_CACHE="off")
+    check("a node does without a plugin that would end it, and names it", job.status == 0 and job.seconds < SOON and
+          job.says("ggml-node: without", os.path.basename(EXITS), "node 1"), job)
+
+
+def signals():
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with subprocess.Popen([*MPIRUN, "-n", "1", APP, "multiple", "1", "60", ":", "-n", "2", NODE], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, env=ENVIRONMENT) as job:
+            text = job.stdout.readline()
+            while text and "rank 0" not in text.splitlines()[-1]:
+                line = job.stdout.readline()
+                text = text + line if line else ""
+            begin = time.monotonic()
+            job.send_signal(number)
+            rest = job.communicate(timeout=60)[0]
+        left = await_nothing_left()
+        check(f"{number.name} of the launcher ends program and nodes", job.returncode != 0 and time.monotonic() - begin < SOON and not left,
+              f"{text}{rest}status {job.returncode}, left {left}")
+
+
+def main():
+    levels()
+    places()
+    other_mpi()
+    settings()
+    plugins()
+    signals()
+    left = await_nothing_left()
+    check("no process is left", not left, left)
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
