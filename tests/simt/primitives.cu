@@ -187,18 +187,19 @@ WIDE_PRIMITIVE(256_F16, 256, false)
 WIDE_PRIMITIVE(256_BF16, 256, true)
 
 // out (64 rows of N) += x (64 rows of 64 halves) y, of 64 rows of N halves, which the threads copy
-// to where a tile has them. n: defects: 1: no fence, 2: no barrier.
+// to where a tile has them. n: defects: 1: no fence, 2: no barrier, 4: copies are not waited for, 8:
+// the last row is not copied.
 template <int N, bool BF16>
 GPU_FN void turned_primitive(gpu_thread g, const primitive_args &p, u8 *tile) {
     const u32 t = gpu_tid(g), row = t / 32 * 16 + t % 32 / 4, c = t % 4;
     float *out = (float *)p.out, d[N / 2];
-    for (u32 i = t; i < 8 * N; i += 128) {
+    for (u32 i = t; i < (p.n & 8 ? 63 * N / 8 : 8 * N); i += 128) {
         const u32 k = i / (N / 8), piece = i % (N / 8);
         gpu_copy_16(tile + piece / 8 * 8192 + k * 128 + 16 * (piece % 8 ^ k % 8),
                     (const u8 *)p.y + 16 * i, 16);
     }
     gpu_copy_group();
-    gpu_copy_wait<0>();
+    if (!(p.n & 4)) gpu_copy_wait<0>();
     if (!(p.n & 1)) gpu_fence_async();
     if (!(p.n & 2)) gpu_sync(g);
     GPU_UNROLL
@@ -231,6 +232,46 @@ TURNED_PRIMITIVE(128_F16, 128, false)
 TURNED_PRIMITIVE(128_BF16, 128, true)
 TURNED_PRIMITIVE(256_F16, 256, false)
 TURNED_PRIMITIVE(256_BF16, 256, true)
+
+// A warp fills a tile with ones, and with zeros when it is given back; out: what the other four
+// have multiplied with ones, 16 for each of a thread's 32 sums. n: a defect: it is given back before
+// the product is done.
+GPU_KERNEL(primitive_given_back, 160, primitive_args, p) {
+    GPU_THREAD(g);
+    GPU_SHARED_LARGE(u8, tile, 64 * 128 + 16);
+    const u32 t = gpu_tid(g), ones = 0x3c003c00u, a[4] = {ones, ones, ones, ones};
+    u64 *full = (u64 *)(tile + 64 * 128), *empty = full + 1;
+    if (t == 0) {
+        gpu_barrier_init(full, 32);
+        gpu_barrier_init(empty, 4);
+        gpu_barrier_publish();
+    }
+    gpu_sync(g);
+    if (t >= 128) {
+        for (u32 i = t - 128; i < 64 * 16; i += 32)
+            gpu_store_8(tile + 8 * i, {ones, ones});
+        gpu_fence_async();
+        gpu_barrier_arrive(full);
+        gpu_barrier_wait(empty, 0);
+        for (u32 i = t - 128; i < 64 * 16; i += 32)
+            gpu_store_8(tile + 8 * i, {0, 0});
+        return;
+    }
+    float d[32];
+    GPU_UNROLL
+    for (u32 i = 0; i < 32; ++i)
+        d[i] = 0.0f;
+    gpu_barrier_wait(full, 0);
+    if (p.n && t % 32 == 0) gpu_barrier_arrive(empty);
+    gpu_wgmma_begin();
+    gpu_wgmma<64, false>(d, a, gpu_wgmma_operand(tile));
+    gpu_wgmma_commit();
+    gpu_wgmma_finish(d);
+    if (!p.n && t % 32 == 0) gpu_barrier_arrive(empty);
+    GPU_UNROLL
+    for (u32 i = 0; i < 32; ++i)
+        ((float *)p.out)[t * 32 + i] = d[i];
+}
 
 enum { NO_FULL = 1, NO_EMPTY = 2, NO_ARRIVAL = 4 }; // of n: defects
 

@@ -116,7 +116,31 @@ static void test_a_product_is_not_waited_for(void **state) {
     assert_non_null(strstr(message, "without a fence"));
     assert_false(run_product(128, false, true, 2, exact));
     assert_non_null(strstr(message, "a race: a product"));
+    assert_false(run_product(128, false, true, 4, exact));
+    assert_non_null(strstr(message, "that a copy of thread"));
+    assert_false(run_product(128, false, true, 8, exact));
+    assert_non_null(strstr(message, "that nobody wrote"));
 #endif
+}
+
+// In four orders of threads.
+static void test_a_tile_is_given_back(void **state) {
+    const struct primitive_args good = {0, 0, 0, (uintptr_t)out, 0},
+                                early = {0, 0, 0, (uintptr_t)out, 1};
+    (void)state;
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+        simt_set_seed(seed);
+        if (!run("primitive_given_back", 160, 64 * 128 + 16, &good)) fail_msg("%s", message);
+        for (int i = 0; i < 128 * 32; ++i)
+            assert_true(out[i] == 16.0f);
+#if !GGML_THREAD_SANITIZER
+        if (!simt_finds_defects()) continue;
+        assert_false(run("primitive_given_back", 160, 64 * 128 + 16, &early));
+        if (!strstr(message, "a race") || !strstr(message, "product")) fail_msg("%s", message);
+#endif
+    }
+    (void)early;
+    simt_set_seed(0);
 }
 
 static _Alignas(16) uint32_t pieces[PIECES * LANES * 4];
@@ -189,7 +213,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),      cmocka_unit_test(test_a_product_is_not_waited_for),
         cmocka_unit_test(test_pipeline),      cmocka_unit_test(test_waits_are_missed),
-        cmocka_unit_test(test_shared_memory),
+        cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_a_tile_is_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

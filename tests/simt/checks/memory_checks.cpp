@@ -2,7 +2,8 @@
 // The ends of the compiler's memory instrumentation (-fsanitize=thread) of emulated kernels,
 // without libtsan: every access is checked for bounds and alignment, and those of shared memory for
 // races: two threads of a block, at least one of which writes, with no barrier (or, in one warp,
-// exchange) between them.
+// exchange) between them. A warpgroup's products read like threads, and only what somebody
+// wrote; nobody reads what a copy is still on its way to.
 #include <link.h>
 #include <string.h>
 
@@ -14,13 +15,24 @@
 // phase as one by a thread that nobody is.
 struct word_use {
     uint16_t thread; // number + 1, or WARP + number of the warp, or MANY
+    bool is_copied;  // by a copy of the thread's that may be under way
     uint32_t phase, warp_phase;
     uint32_t clock;  // of the thread
     uint32_t fences; // of a write: the thread's fences so far + 1; 0: products see it without one
 };
 enum { WARP = 0x8000, MANY = 0xffff };
+
+// The last product of a warpgroup that read 16 bytes: all of its threads have this clock then.
+struct product_read {
+    uint32_t phase, clock; // clock 0: there was none
+};
+enum { MAX_GROUPS = SIMT_MAX_THREADS / SIMT_WARPGROUP, PIECE = 16 };
+
 struct shared_uses {
     word_use written[SIMT_SHARED_ARENA / 4], read[SIMT_SHARED_ARENA / 4];
+    product_read products[SIMT_SHARED_ARENA / PIECE + 1][MAX_GROUPS];
+    unsigned finished[MAX_GROUPS]; // the group of products whose clock that is
+    bool has_products;
     size_t n; // words up to the highest that was used
 };
 // One for each thread that runs blocks, never freed; too large for the static TLS of a library that
@@ -36,6 +48,11 @@ void simt_checks_begin_block(void) {
     simt_checks_resume_block();
     memset(uses->written, 0, uses->n * sizeof(word_use));
     memset(uses->read, 0, uses->n * sizeof(word_use));
+    if (uses->has_products) {
+        memset(uses->products, 0, sizeof(uses->products));
+        memset(uses->finished, 0, sizeof(uses->finished));
+        uses->has_products = false;
+    }
     uses->n = 0;
 }
 
@@ -61,10 +78,52 @@ static bool races(const word_use *use, const simt_block *b, const simt_thread *m
     return !(same_warp && use->warp_phase != me->warp_phase) && !is_known(use, b, me);
 }
 
-static void check_race(simt_block *b, const simt_thread *me, size_t word, bool write) {
+// Whether the copy that wrote a word is not done, or was not waited for by its thread.
+static bool is_under_way(const simt_block *b, word_use *written, size_t word) {
+    if (!written->is_copied) return false;
+    const simt_thread *t = &b->threads[written->thread - 1u];
+    const char *p = b->shared + 4 * word;
+    for (unsigned i = 0; i < t->n_copies; ++i) {
+        if (p >= t->copies[i].to && p < t->copies[i].to + PIECE) return true;
+    }
+    written->is_copied = false;
+    return false;
+}
+
+// Whether this thread knows, of each warp of the group, that its product is done: a lane that
+// waited for it has told.
+static bool knows_product(const simt_block *b, const simt_thread *me, unsigned group,
+                          uint32_t clock) {
+    if (me->index / SIMT_WARPGROUP == group) return true;
+    if (b->clocks.empty()) return false;
+    const uint32_t *known = &b->clocks[(size_t)me->index * b->n + group * SIMT_WARPGROUP];
+    unsigned n_warps = 0;
+    for (unsigned first = 0; first < SIMT_WARPGROUP; first += SIMT_WARP) {
+        unsigned lane = 0;
+        while (lane < SIMT_WARP && known[first + lane] < clock)
+            ++lane;
+        n_warps += lane < SIMT_WARP;
+    }
+    return n_warps == SIMT_WARPGROUP / SIMT_WARP;
+}
+
+static void check_products(const simt_block *b, const simt_thread *me, size_t word) {
+    for (unsigned group = 0; group < b->n / SIMT_WARPGROUP; ++group) {
+        const product_read *r = &uses->products[4 * word / PIECE][group];
+        if (r->clock != 0 && r->phase == b->phase && !knows_product(b, me, group, r->clock))
+            simt_fail("a race: thread %u of block %u writes shared memory that a product reads, "
+                      "without a barrier between",
+                      me->index, b->index);
+    }
+}
+
+static void check_race(simt_block *b, const simt_thread *me, size_t word, bool write, bool copies) {
     if (word >= uses->n) uses->n = word + 1;
     word_use *written = &uses->written[word], *read = &uses->read[word];
-    const word_use now = {(uint16_t)(me->index + 1), b->phase, me->warp_phase,
+    const word_use now = {(uint16_t)(me->index + 1),
+                          copies,
+                          b->phase,
+                          me->warp_phase,
                           b->clocks.empty() ? 0 : b->clocks[(size_t)me->index * b->n + me->index],
                           me->copies_async ? 0 : me->fences + 1};
     if (races(written, b, me) || (write && races(read, b, me)))
@@ -73,6 +132,11 @@ static void check_race(simt_block *b, const simt_thread *me, size_t word, bool w
                   me->index, b->index, write ? "writes" : "reads",
                   (int)(races(written, b, me) ? written->thread : read->thread) - 1,
                   races(written, b, me) ? "wrote" : "reads");
+    if (write && uses->has_products) check_products(b, me, word);
+    if (!write && is_under_way(b, written, word))
+        simt_fail("thread %u of block %u reads shared memory that a copy of thread %u is on its "
+                  "way to",
+                  me->index, b->index, written->thread - 1u);
     if (write) {
         *written = now;
         read->thread = 0; // what comes after this comes after those
@@ -80,19 +144,47 @@ static void check_race(simt_block *b, const simt_thread *me, size_t word, bool w
         *read = now;
     } else if (read->thread != MANY && warp_of(read) == me->index / SIMT_WARP) {
         const uint32_t clock = read->clock > now.clock ? read->clock : now.clock;
-        *read = {(uint16_t)(WARP + me->index / SIMT_WARP), b->phase, me->warp_phase, clock, 0};
+        *read = {
+            (uint16_t)(WARP + me->index / SIMT_WARP), false, b->phase, me->warp_phase, clock, 0};
     } else {
         read->thread = MANY;
     }
 }
 
-// What a product reads is read by the thread that came last to wait for it. Bulk copies are not
-// looked at: they are written by no thread's clock.
-void simt_checks_product(const char *p, size_t size) {
-    const simt_block *b = simt_here;
+// The clock of the products that a group waits for now: the latest of its threads', which all of
+// them have from now on, so that whatever one of them tells later tells of the products, too.
+static uint32_t clock_of_products(simt_block *b, unsigned group) {
+    const unsigned first = group * SIMT_WARPGROUP, number = b->threads[first].product_group;
+    uint32_t *own = &b->clocks[(size_t)first * b->n + first];
+    if (uses->finished[group] == number) return *own;
+    uint32_t latest = 1;
+    for (unsigned i = 0; i < SIMT_WARPGROUP; ++i)
+        latest = own[i * (b->n + 1)] > latest ? own[i * (b->n + 1)] : latest;
+    for (unsigned i = 0; i < SIMT_WARPGROUP; ++i)
+        own[i * (b->n + 1)] = latest;
+    uses->finished[group] = number;
+    uses->has_products = true;
+    return latest;
+}
+
+// What a product reads is read by the thread that came last to wait for it, in whole pieces, of
+// each of which the beginning is named. Whether bulk copies are ordered is not looked at: they are
+// written by no thread's clock.
+void simt_checks_product(const char *p, size_t) {
+    simt_block *b = simt_here;
     const size_t offset = (size_t)(p - b->shared);
-    for (size_t word = offset / 4; word <= (offset + size - 1) / 4; ++word) {
-        const word_use *w = &uses->written[word];
+    if (offset % PIECE != 0) return;
+    const unsigned group = b->current->index / SIMT_WARPGROUP;
+    if (!b->clocks.empty())
+        uses->products[offset / PIECE][group] = {b->phase, clock_of_products(b, group)};
+    for (size_t word = offset / 4; word < (offset + PIECE) / 4; ++word) {
+        word_use *w = &uses->written[word];
+        if (w->thread == 0)
+            simt_fail("a product of block %u reads shared memory that nobody wrote", b->index);
+        if (is_under_way(b, w, word))
+            simt_fail("a product of block %u reads shared memory that a copy of thread %u is on "
+                      "its way to",
+                      b->index, w->thread - 1u);
         if (w->fences && b->threads[w->thread - 1u].fences + 1 == w->fences)
             simt_fail("a product reads shared memory that thread %u of block %u wrote without a "
                       "fence since",
@@ -104,13 +196,13 @@ void simt_checks_product(const char *p, size_t size) {
     }
 }
 
-static bool check_shared(simt_block *b, const char *p, size_t size, bool write) {
+static bool check_shared(simt_block *b, const char *p, size_t size, bool write, bool copies) {
     const size_t offset = (size_t)(p - b->shared);
     for (unsigned i = 0; i < b->n_objects; ++i) {
         const simt_object *o = &b->objects[i];
         if (offset < o->offset || offset + size > o->offset + o->size) continue;
         for (size_t word = offset / 4; word <= (offset + size - 1) / 4; ++word)
-            check_race(b, b->current, word, write);
+            check_race(b, b->current, word, write, copies);
         return true;
     }
     return false;
@@ -163,7 +255,9 @@ static inline void seen(const void *address, size_t size, bool write, access_kin
     if (p >= (const char *)&simt_me && p < (const char *)(&simt_me + 1)) return;
     if (!write && p >= b->args && p + size <= b->args + b->args_size) return;
     const bool is_shared = p >= b->shared && p < b->shared + SIMT_SHARED_ARENA;
-    const bool good = is_shared ? check_shared(b, p, size, write)
+    // Copies that go on meanwhile are all that writes so much as a whole; without `pc` they end.
+    const bool copies = write && kind == WHOLE && size == PIECE && pc;
+    const bool good = is_shared ? check_shared(b, p, size, write, copies)
                                 : simt_memory_has(p, size) || (!write && is_constant(p, size));
     if (!good)
         simt_fail("thread %u of block %u %s %zu bytes of %s memory outside of any object",
