@@ -128,9 +128,12 @@ static void test_capabilities(void **state) {
     check("120", AMPERE);
 }
 
-// A driver that takes the older image alone.
-static void test_old_driver(void **state) {
+// A driver that takes only images without code for sm_90a, or without tensor cores.
+static void test_old_drivers(void **state) {
     (void)state;
+    setenv("FAKE_CUDA_PTX", "85", 1);
+    check("75", TURING);
+    check("90", AMPERE);
     setenv("FAKE_CUDA_PTX", "74", 1);
     check("75", PLAIN);
     check("90", PLAIN);
@@ -140,7 +143,7 @@ static void test_old_driver(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_capabilities),
-        cmocka_unit_test(test_old_driver),
+        cmocka_unit_test(test_old_drivers),
     };
     ggml_backend_load_all();
     cuda_find_driver();
