@@ -16,9 +16,9 @@ import sys
 BUDGETS = [("kernel_encode_large", 255, 128, 2048), ("kernel_set_rows_large", 255, 128, 2048), ("kernel_add_encoded_large", 255, 128, 2048),
            ("kernel_tile_", 168, 0, 0), ("kernel_wide_", 168, 0, 0), ("kernel_few_", 128, 0, 0), ("kernel_attention_", 168, 0, 0), ("kernel_encode", 128, 128, 2048), ("kernel_set_rows_", 128, 128, 2048),
            ("kernel_add_encoded", 128, 128, 2048), ("kernel_", 128, 128, 64)]
-# A multiprocessor of capability 7.5 has 64 KB of shared memory, which leaves room for one or two blocks of these, of 128 threads:
-# registers may be as many as leave room for as many blocks. A warp gets them by eight per thread.
-FEW_BLOCKS = ("sm_75", ("kernel_tile_", "kernel_few_", "kernel_attention_"), 65536, 128)
+# A multiprocessor of capability 7.5 has 64 KB of shared memory, which leave room for few blocks of these, of 128 threads:
+# registers may be as many as leave room for as many, or for four. A warp gets them by eight per thread.
+FEW_BLOCKS = ("sm_75", ("kernel_tile_", "kernel_few_", "kernel_attention_"), 65536, 4, 128)
 
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(sm_\w+)'")
 PROPERTIES = re.compile(r"Function properties for (\w+)")
@@ -43,10 +43,11 @@ def kernels_of(list_path, types_path):
 
 
 def most_registers(name, arch, shared, budget):
-    few_arch, names, shared_of_all, threads = FEW_BLOCKS
+    few_arch, names, shared_of_all, most_blocks, threads = FEW_BLOCKS
     if arch != few_arch or shared == 0 or not name.startswith(names):
         return budget
-    return min(255, 65536 // (shared_of_all // shared) // threads // 8 * 8)
+    blocks = min(most_blocks, shared_of_all // shared)
+    return min(255, 65536 // blocks // threads // 8 * 8)
 
 
 def check(lines):

@@ -13,11 +13,13 @@
 #include "ggml-shape.h"
 #include "tensor_run.h"
 
-enum { M = 33, K = 96, HOPPER = SIMT_TENSOR_CORES | SIMT_WARPGROUPS };
+enum { M = 33, HOPPER = SIMT_TENSOR_CORES | SIMT_WARPGROUPS };
 
 struct operands {
     struct ggml_tensor a, b, y;
 };
+
+static int64_t depth = 96;
 
 static float weight_of(int64_t m, int64_t k) {
     return (float)((m * 7 + k * 5) % 13 - 6) / 4.0f; // exact in F16 and BF16
@@ -27,18 +29,18 @@ static float activation_of(int64_t n, int64_t k) {
 }
 
 static struct operands new_operands(enum ggml_type type, int64_t n, const float *factors) {
-    struct operands o = {new_tensor(type, K, M), new_tensor(GGML_TYPE_F32, K, n),
+    struct operands o = {new_tensor(type, depth, M), new_tensor(GGML_TYPE_F32, depth, n),
                          new_tensor(GGML_TYPE_F32, M, n)};
     for (int64_t m = 0; m < M; ++m) {
-        for (int64_t k = 0; k < K; ++k) {
-            uint16_t *to = &((uint16_t *)o.a.data)[m * K + k];
+        for (int64_t k = 0; k < depth; ++k) {
+            uint16_t *to = &((uint16_t *)o.a.data)[m * depth + k];
             *to = type == GGML_TYPE_F16 ? ggml_fp32_to_fp16(weight_of(m, k))
                                         : ggml_fp32_to_bf16(weight_of(m, k)).bits;
         }
     }
     for (int64_t j = 0; j < n; ++j) {
-        for (int64_t k = 0; k < K; ++k)
-            ((float *)o.b.data)[j * K + k] = activation_of(j, k) * factors[j % 4];
+        for (int64_t k = 0; k < depth; ++k)
+            ((float *)o.b.data)[j * depth + k] = activation_of(j, k) * factors[j % 4];
     }
     o.y.op = GGML_OP_MUL_MAT;
     return o;
@@ -61,7 +63,7 @@ static void check_sizes(enum ggml_type type, int64_t n, const char *kernel, unsi
     for (int64_t j = 0; j < n; ++j) {
         for (int64_t m = 0; m < M; ++m) {
             double sum = 0.0;
-            for (int64_t k = 0; k < K; ++k)
+            for (int64_t k = 0; k < depth; ++k)
                 sum += (double)weight_of(m, k) * (double)activation_of(j, k);
             const float expected = (float)sum * factors[j % 4],
                         actual = ((float *)o.y.data)[j * M + m];
@@ -82,6 +84,28 @@ static void test_sizes(void **state) {
     check_sizes(GGML_TYPE_BF16, 70, "kernel_tile_", SIMT_TENSOR_CORES);
     check_sizes(GGML_TYPE_F16, 70, "kernel_wide_columns", HOPPER);
     check_sizes(GGML_TYPE_BF16, 130, "kernel_wide_columns", HOPPER);
+}
+
+// Rows that take several steps, the last of them not a whole one.
+static void check_steps(enum ggml_type type, unsigned features) {
+    depth = 2080;
+    check_sizes(type, 1, "kernel_few_", features);
+    check_sizes(type, 7, "kernel_few_", features);
+    check_sizes(type, 9, "kernel_tile_", features);
+    depth = 96;
+}
+
+static void test_steps(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+        simt_set_seed(seed);
+        check_steps(GGML_TYPE_F16, SIMT_TENSOR_CORES);
+        check_steps(GGML_TYPE_BF16, SIMT_TENSOR_CORES);
+        simt_set_capability(75);
+        check_steps(GGML_TYPE_F16, SIMT_TENSOR_F16);
+        simt_set_capability(90);
+    }
+    simt_set_seed(0);
 }
 
 // On capability 7.5, which has no BF16.
@@ -372,6 +396,7 @@ int main(void) {
         cmocka_unit_test(test_uncountable), cmocka_unit_test(test_warpgroups),
         cmocka_unit_test(test_bias),        cmocka_unit_test(test_gated),
         cmocka_unit_test(test_not_fused),   cmocka_unit_test(test_turing),
+        cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

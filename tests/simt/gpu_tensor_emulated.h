@@ -5,6 +5,7 @@
 #define SIMT_GPU_TENSOR_EMULATED_H
 
 #define GPU_HAS_TENSOR_CORES 1
+#define GPU_COPIES_AT_ONCE 0 // not of all devices
 #define GPU_UNROLL
 #define GPU_SHARED_LARGE(type, name, n)                                                            \
     type *const name = (type *)simt_shared_large(sizeof(type) * (n))
@@ -71,8 +72,11 @@ GPU_FN void gpu_load_matrices(u32 *r, const void *row) {
 GPU_FN void gpu_load_matrices_turned(u32 *r, const void *row) {
     simt_load_matrices(r, row, true);
 }
+GPU_FN bool gpu_copies_at_once() {
+    return simt_is_before(80);
+}
 GPU_FN void gpu_copy_16(void *to, const void *from, u32 n) {
-    if (simt_is_before(80))
+    if (gpu_copies_at_once())
         gpu_copy_16_at_once(to, from, n);
     else
         simt_copy_16(to, from, n);

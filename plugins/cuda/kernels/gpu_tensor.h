@@ -46,7 +46,8 @@ struct alignas(8) gpu_words2 {
 //                                   2 (i % 4) and the next
 //   gpu_load_matrices_turned(r, row)   the same with each matrix transposed
 //   gpu_copy_16(to, from, n)        begins to copy 16 bytes to shared memory, of which only the first n are read, the
-//                                   others 0; both addresses are multiples of 16. sm_75 copies at once
+//                                   others 0; both addresses are multiples of 16. sm_75 copies at once: gpu_copies_at_once(), and
+//                                   GPU_COPIES_AT_ONCE for sizes of arrays, which the emulator has as of later devices
 //   gpu_copy_group()                closes a group of copies
 //   gpu_copy_wait<N>()              waits until at most N groups of this thread are under way
 //   gpu_sync_warp()                 barrier of the warp, also for shared memory

@@ -6,8 +6,10 @@
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750
 #define GPU_HAS_TENSOR_CORES 1
+#define GPU_COPIES_AT_ONCE (__CUDA_ARCH__ < 800)
 #else
 #define GPU_HAS_TENSOR_CORES 0
+#define GPU_COPIES_AT_ONCE 0
 #endif
 
 #define GPU_UNROLL _Pragma("unroll")
@@ -54,6 +56,10 @@ GPU_FN void gpu_mma_f16_8(float *d, const u32 *a, const u32 *b) {
                  : "r"(a[0]), "r"(a[1]), "r"(b[0]));
 }
 #endif
+
+GPU_FN constexpr bool gpu_copies_at_once() {
+    return GPU_COPIES_AT_ONCE;
+}
 
 #if GPU_HAS_TENSOR_CORES && __CUDA_ARCH__ < 800
 #include "gpu_tensor_75.h"

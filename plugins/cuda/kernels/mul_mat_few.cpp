@@ -24,6 +24,7 @@ struct few_weights : weights<TYPE, ELEMENTS, BYTES, few_depth<ELEMENTS, BYTES>::
     enum {
         STAGE = FEW_ROWS * W::PITCH,
         STAGES = 44 * 1024 / STAGE < 6 ? 44 * 1024 / STAGE : 6,
+        KEPT = GPU_COPIES_AT_ONCE ? 1 : STAGES,     // in shared memory
         SHARE = W::DEPTH / FEW_WARPS,               // of a warp
         GROUPS = SHARE / 16 < 16 ? SHARE / 16 : 16, // whose activations are in registers at a time
     };
@@ -59,7 +60,8 @@ GPU_FN void load_columns(const gpu_args &p, const few_operands &o, u64 first, u3
     }
 }
 
-// This warp's part of the sums, with all copies done.
+// This warp's part of the sums, with all copies done. Where copies are done at once one stage is
+// enough, and leaves room for more blocks, of which some copy while others compute.
 template <class F>
 GPU_FN void few_sums(gpu_thread g, const gpu_args &p, const few_operands &o, float scale,
                      float (&sums)[4], float &largest) {
@@ -68,7 +70,9 @@ GPU_FN void few_sums(gpu_thread g, const gpu_args &p, const few_operands &o, flo
     const u64 depth = (u64)a.ne[0];
     const u32 n_steps = (u32)((depth + F::DEPTH - 1) / F::DEPTH), last = o.m_left - 1;
     const i64 row_bytes = (i64)(depth / F::ELEMENTS * F::BYTES);
-    for (u32 i = 0; i + 1 < F::STAGES; ++i) {
+    const bool at_once = gpu_copies_at_once();
+    const u32 stages = at_once ? 1u : (u32)F::STAGES;
+    for (u32 i = 0; i + 1 < stages; ++i) {
         if (i < n_steps)
             copy_rows<F>(g, o.stages + i * F::STAGE, o.rows, a.nb[1], FEW_ROWS, last,
                          (i64)i * F::USED, row_bytes);
@@ -83,12 +87,13 @@ GPU_FN void few_sums(gpu_thread g, const gpu_args &p, const few_operands &o, flo
         load_columns<F>(p, o, first, lane, scale, b, largest); // while copies are under way
         gpu_copy_wait<F::STAGES - 2>();
         gpu_sync(g); // also behind the reads of the stage that is copied to next
-        const u32 next = step + F::STAGES - 1;
+        const u32 next = step + stages - 1;
         if (next < n_steps)
-            copy_rows<F>(g, o.stages + next % F::STAGES * F::STAGE, o.rows, a.nb[1], FEW_ROWS, last,
+            copy_rows<F>(g, o.stages + next % stages * F::STAGE, o.rows, a.nb[1], FEW_ROWS, last,
                          (i64)next * F::USED, row_bytes);
         gpu_copy_group();
-        const u8 *stage = o.stages + step % F::STAGES * F::STAGE;
+        if (at_once) gpu_sync(g);
+        const u8 *stage = o.stages + step % stages * F::STAGE;
         const u64 offset = (u64)step * F::USED;
         const u8 *r0 = stage + row * F::PITCH + (address + offset) % SECTOR;
         const u8 *r8 = stage + (row + 8) * F::PITCH + (address_8 + offset) % SECTOR;
@@ -211,7 +216,7 @@ GPU_FN void no_expert(gpu_thread g, const gpu_args &p, const few_operands &o) {
     GPU_THREAD_EARLY(g);                                                                           \
     if (!p.numbers[FEW_EARLY]) gpu_wait_for_launches();                                            \
     typedef few_weights<TYPE_##name, elements, bytes> F;                                           \
-    GPU_SHARED(gpu_words4, stages, F::STAGES *F::STAGE / 16);                                      \
+    GPU_SHARED(gpu_words4, stages, F::KEPT *F::STAGE / 16);                                        \
     GPU_SHARED(float, parts, FEW_WARPS *FEW_COLUMNS *FEW_PITCH);                                   \
     GPU_SHARED(u32, exponents, FEW_COLUMNS);                                                       \
     const u64 m0 = (u64)gpu_bid_x(g) * FEW_ROWS;                                                   \
@@ -232,8 +237,15 @@ GPU_FN void no_expert(gpu_thread g, const gpu_args &p, const few_operands &o) {
 #define FEW_BODY(name, elements, bytes) (void)p;
 #endif
 
+// With one stage there is shared memory for more than four blocks, for which ptxas would keep
+// registers in memory.
+#if GPU_COPIES_AT_ONCE
+#define FEW_KERNEL(name) GPU_KERNEL_FOR(name, FEW_THREADS, 4, gpu_args, p)
+#else
+#define FEW_KERNEL(name) GPU_KERNEL(name, FEW_THREADS, gpu_args, p)
+#endif
 #define TENSOR_TYPE(name, elements, bytes)                                                         \
-    GPU_KERNEL(kernel_few_##name, FEW_THREADS, gpu_args, p) {                                      \
+    FEW_KERNEL(kernel_few_##name) {                                                                \
         FEW_BODY(name, elements, bytes)                                                            \
     }
 #include "tensor_types.inl"
