@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Jobs as users start them, also wrongly: each says what is wrong, ends, and leaves no process behind. Speaks TAP.
 
-Usage: check_starts.py GGML-DEVICES GGML-NODE MPI-APP NODE-OF-A-LATER-MAJOR-VERSION PLUGIN-THAT-EXITS WATCH-MPI.SO"""
+Usage: check_starts.py GGML-DEVICES GGML-NODE MPI-APP MPI-STRANGER NODE-OF-A-LATER-MAJOR-VERSION PLUGIN-THAT-EXITS WATCH-MPI.SO"""
 import os
 import shutil
 import signal
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-DEVICES, NODE, APP, MAJOR, EXITS, WATCH = sys.argv[1:7]
+DEVICES, NODE, APP, STRANGER, MAJOR, EXITS, WATCH = sys.argv[1:8]
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl_vader_single_copy_mechanism", "none"]
 MARK = f"GGML_TEST_MARK={os.getpid()}"
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GGML_MPI_DEADLINE": "20",
@@ -96,6 +96,14 @@ def places():
         job.text.index("this node 77.0") < job.text.index("rank 0 ended MPI") and 2 < job.seconds < SOON, job)
 
 
+def strangers():
+    job = Job(("-n", 1, APP, "multiple"), ("-n", 1, STRANGER, "hello"), ("-n", 1, NODE))
+    check("what is no hello of a node is refused, and the node is used", job.status == 0 and job.seconds < SOON and
+          job.says("the process of rank 1 is no ggml-node", "the stranger was answered", "node 1"), job)
+    job = Job(("-n", 1, STRANGER, "list"), ("-n", 4, NODE))
+    check("nodes refuse damaged lists of nodes", job.status == 0 and job.seconds < SOON and job.text.count("damaged list of nodes") == 4, job)
+
+
 def other_mpi():
     with tempfile.TemporaryDirectory() as folder:
         job = Job(("env", f"LD_PRELOAD={WATCH}", "WATCH_MPI_OTHER=1", f"WATCH_MPI={folder}", DEVICES, "--in-process", "--color", "never"), launcher=())
@@ -144,6 +152,7 @@ def signals():
 def main():
     levels()
     places()
+    strangers()
     other_mpi()
     settings()
     plugins()

@@ -79,15 +79,20 @@ void group_fail(struct remote_group *group) {
     link_pump(client->link);
 }
 
+static void mark_tags(struct client *client, uint32_t first, uint32_t count, bool taken) {
+    for (uint32_t i = first; i < first + count; ++i)
+        atomic_store(&client->group_tags[i], taken);
+}
+
 // Takes `count` neighbouring tags, first fit; false when there are no such. A group of n ranks
 // needs n * n, one per pair of sender and receiver.
 static bool take_tags(struct client *client, uint32_t count, uint32_t *out_first) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < LINK_GROUP_TAGS; ++i) {
-        n = client->group_tags[i] ? 0 : n + 1;
+        n = atomic_load(&client->group_tags[i]) ? 0 : n + 1;
         if (n < count) continue;
         *out_first = i + 1 - count;
-        memset(client->group_tags + *out_first, 1, count);
+        mark_tags(client, *out_first, count, true);
         return true;
     }
     return false;
@@ -119,8 +124,8 @@ struct remote_group *group_take(struct client *client, const uint32_t *peers, ui
 void group_drop(struct remote_group *group) {
     if (!group || atomic_fetch_sub(&group->n_owners, 1) > 1) return;
     if (!atomic_load(&group->has_failed))
-        memset(group->client->group_tags + (group->first_tag - LINK_FIRST_GROUP_TAG), 0,
-               group->n * group->n);
+        mark_tags(group->client, group->first_tag - LINK_FIRST_GROUP_TAG, group->n * group->n,
+                  false);
     free(group);
 }
 

@@ -107,7 +107,7 @@ struct client {
     uint32_t next_tag;
     atomic_uint_fast64_t next_object;
     atomic_int n_waiting;
-    uint8_t group_tags[LINK_GROUP_TAGS]; // 1: in use
+    atomic_bool group_tags[LINK_GROUP_TAGS]; // in use; taken under the lock, given back without
     bool ends;
     bool is_child; // of a fork: the link's thread is not here, and neither is MPI
 };

@@ -131,6 +131,19 @@ static bool await(int source, int tag, double deadline, MPI_Status *out_status) 
     return found;
 }
 
+// A hello of another size is none.
+static void receive_hello(const MPI_Status *status, struct hello *out_hello) {
+    int size = 0;
+    memset(out_hello, 0, sizeof(*out_hello));
+    MPI_Get_count(status, MPI_BYTE, &size);
+    char *bytes = calloc(1, (size_t)(size > 0 ? size : 0) + sizeof(*out_hello));
+    if (!bytes) return;
+    MPI_Recv(bytes, size, MPI_BYTE, status->MPI_SOURCE, TAG_HELLO, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    if (size == (int)sizeof(*out_hello)) memcpy(out_hello, bytes, sizeof(*out_hello));
+    free(bytes);
+}
+
 // --- a program whose MPI no other thread may call ------------------------------------------------
 
 // Nodes that are refused when the program ends MPI.
@@ -147,8 +160,7 @@ static int refuse_all(MPI_Comm comm, int key, void *value, void *extra) {
     (void)extra;
     for (int n = 0; n < n_to_refuse; ++n) {
         if (!await(MPI_ANY_SOURCE, TAG_HELLO, link_now() + ASK_SECONDS, &status)) break;
-        MPI_Recv(&hello, (int)sizeof(hello), MPI_BYTE, status.MPI_SOURCE, TAG_HELLO, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+        receive_hello(&status, &hello);
         const int why = NO_THREADS;
         MPI_Send(&why, 1, MPI_INT, status.MPI_SOURCE, TAG_MEMBERS, MPI_COMM_WORLD);
     }
@@ -200,14 +212,16 @@ static void describe_refused(const struct hello *hello, int rank, char out_text[
 static int collect(struct link_meeting *meeting, int *members, int most, double deadline) {
     int n = 1;
     uint32_t *minors = meeting->minors; // by rank of the job here
+    bool heard[LINK_MAX_PEERS] = {true};
     members[0] = 0;
-    while (n < most) {
+    while (n < most && link_now() < deadline) {
         MPI_Status status;
-        struct hello hello = {0};
+        struct hello hello;
         if (!await(MPI_ANY_SOURCE, TAG_HELLO, deadline, &status)) break;
-        MPI_Recv(&hello, (int)sizeof(hello), MPI_BYTE, status.MPI_SOURCE, TAG_HELLO, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
-        if (is_ours(&hello) && status.MPI_SOURCE < LINK_MAX_PEERS) {
+        receive_hello(&status, &hello);
+        if (status.MPI_SOURCE >= LINK_MAX_PEERS || heard[status.MPI_SOURCE]) continue;
+        heard[status.MPI_SOURCE] = true;
+        if (is_ours(&hello)) {
             minors[status.MPI_SOURCE] = hello.minor;
             members[n++] = status.MPI_SOURCE;
         } else {
@@ -288,6 +302,19 @@ static bool meet_nodes(struct link_meeting *meeting, const struct link_options *
 
 // --- node ----------------------------------------------------------------------------------------
 
+// Ranks of the job from the program's on, each once, with this process among them.
+static bool is_list_sound(const int *members, int count) {
+    int rank = 0, size = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    bool has_rank = false;
+    for (int i = 1; i < count; ++i) {
+        if (members[i] <= members[i - 1]) return false;
+        has_rank = has_rank || members[i] == rank;
+    }
+    return members[0] == 0 && members[count - 1] < size && has_rank;
+}
+
 // The node's side: says hello and waits for the list; a list of one member means that the
 // versions don't agree.
 static bool meet_client(struct link_meeting *meeting, const struct link_options *options,
@@ -311,6 +338,7 @@ static bool meet_client(struct link_meeting *meeting, const struct link_options 
                  members[0], WIRE_MAJOR, WIRE_MINOR);
         return false;
     }
+    if (!is_list_sound(members, count)) return fail(out_why, "damaged list of nodes");
     meeting->count = count;
     return make_comm(meeting, members, out_why);
 }
@@ -393,11 +421,9 @@ static void fail_of_launcher(char out_why[LINK_TEXT]) {
              "the launcher of this job is another MPI's: ggml-host was built with %s", text);
 }
 
-bool link_meet(struct link_meeting *meeting, const struct link_options *options,
-               char out_why[LINK_TEXT]) {
+static bool meet(struct link_meeting *meeting, const struct link_options *options,
+                 char out_why[LINK_TEXT]) {
     int rank = 0, size = 0;
-    *meeting = (struct link_meeting){.comm = MPI_COMM_NULL};
-    if (!start_mpi(meeting, out_why)) return false;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     bool good = false;
@@ -421,12 +447,28 @@ bool link_meet(struct link_meeting *meeting, const struct link_options *options,
     return good;
 }
 
+// Meanwhile a process that dies is an error that is returned, unless MPI is the program's.
+bool link_meet(struct link_meeting *meeting, const struct link_options *options,
+               char out_why[LINK_TEXT]) {
+    MPI_Errhandler usual;
+    *meeting = (struct link_meeting){.comm = MPI_COMM_NULL};
+    if (!start_mpi(meeting, out_why)) return false;
+    if (!meeting->owns) return meet(meeting, options, out_why);
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &usual);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const bool good = meet(meeting, options, out_why);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, usual);
+    MPI_Errhandler_free(&usual);
+    return good;
+}
+
 // Frees the communicator and ends MPI if it was started here. Without `finalize` nothing is
 // called that waits for other processes.
 void link_part(struct link_meeting *meeting, bool finalize) {
-    int ended = 0;
+    int started = 0, ended = 0;
+    MPI_Initialized(&started);
     MPI_Finalized(&ended);
-    if (ended) return;
+    if (!started || ended) return;
     if (finalize && meeting->comm != MPI_COMM_NULL) MPI_Comm_free(&meeting->comm);
     if (finalize && meeting->owns) MPI_Finalize();
 }
