@@ -69,7 +69,7 @@ GPU_FN void load_queries(gpu_thread g, const gpu_args &p, const attention_block 
         }
         if (lane == 0) {
             o.scales[r] = gpu_param(p, 0) * inverse;
-            o.slopes[r] = attention_slope(p, at.z);
+            o.slopes[r] = gpu_alibi_slope(p, at.z);
         }
     }
 }

@@ -8,19 +8,6 @@
 
 enum { ATTENTION_KEYS = 128, ATTENTION_CHANNELS = 1024 };
 
-// numbers[0]: largest power of two within the heads.
-// ALiBi (Press, Smith, Lewis 2022): slopes of the first 2^m heads are powers of one ratio, those of
-// the others lie between them. Exponents are of 2.
-GPU_FN float attention_slope(GPU_ARGS gpu_args &p, u64 head) {
-    const float max_bias = gpu_param(p, 1);
-    const i64 below = p.numbers[0], h = (i64)head;
-    if (!(max_bias > 0.0f)) return 1.0f;
-    const float exponent = h < below
-                               ? -max_bias / (float)below * (float)(h + 1)
-                               : -max_bias / (2.0f * (float)below) * (float)(2 * (h - below) + 1);
-    return gpu_exp(exponent * 0.69314718055994530942f);
-}
-
 // The largest score of a row, and the sum of the weights relative to it.
 struct attention_sum {
     float largest, sum;
@@ -53,7 +40,7 @@ GPU_FN attention_sum attention_row(gpu_thread g, GPU_ARGS gpu_args &p, gpu_at at
     GPU_GLOBAL const u8 *q_row = gpu_row(q, at.y, at.z, at.w);
     GPU_GLOBAL const u8 *mask_row =
         mask.data ? gpu_row(mask, at.y, at.z % (u64)mask.ne[2], at.w % (u64)mask.ne[3]) : 0;
-    const float slope = attention_slope(p, at.z), scale = gpu_param(p, 0),
+    const float slope = gpu_alibi_slope(p, at.z), scale = gpu_param(p, 0),
                 softcap = gpu_param(p, 2);
     for (u64 c = t; c < n; c += gpu_ntid(g))
         m.query[c] = *(GPU_GLOBAL const float *)(q_row + (i64)c * q.nb[0]);

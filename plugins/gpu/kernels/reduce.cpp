@@ -147,17 +147,6 @@ GPU_KERNEL(kernel_norm, 256, gpu_args, p) {
 
 // --- softmax -------------------------------------------------------------------------------------
 
-// Of scale x + slope mask, with a sink in the denominator. numbers[0]: largest power of two within
-// the heads.
-GPU_FN float alibi_slope(GPU_ARGS gpu_args &p, float max_bias, u64 head) {
-    const i64 below = p.numbers[0], h = (i64)head;
-    if (!(max_bias > 0.0f)) return 1.0f;
-    const float exponent = h < below
-                               ? -max_bias / (float)below * (float)(h + 1)
-                               : -max_bias / (2.0f * (float)below) * (float)(2 * (h - below) + 1);
-    return gpu_exp(exponent * 0.69314718055994530942f);
-}
-
 // mask_row NULL: there is none.
 GPU_FN float scaled(GPU_ARGS gpu_operand &x, GPU_GLOBAL const u8 *row, u64 i, float scale,
                     GPU_ARGS gpu_operand &mask, GPU_GLOBAL const u8 *mask_row, float slope) {
@@ -165,6 +154,7 @@ GPU_FN float scaled(GPU_ARGS gpu_operand &x, GPU_GLOBAL const u8 *row, u64 i, fl
     return mask_row ? z + slope * gpu_load(mask.type, mask_row + (i64)i * mask.nb[0]) : z;
 }
 
+// Of scale x + slope mask, with a sink in the denominator. params: scale, ALiBi's largest exponent.
 GPU_KERNEL(kernel_soft_max, 256, gpu_args, p) {
     GPU_THREAD(g);
     GPU_SHARED(float, parts, GPU_MAX_WARPS);
@@ -175,7 +165,7 @@ GPU_KERNEL(kernel_soft_max, 256, gpu_args, p) {
     GPU_GLOBAL const u8 *mask_row =
         mask.data ? gpu_row(mask, at.y, at.z % (u64)mask.ne[2], at.w % (u64)mask.ne[3]) : 0;
     GPU_GLOBAL u8 *to = gpu_row(y, at.y, at.z, at.w);
-    const float slope = alibi_slope(p, gpu_param(p, 1), at.z), scale = gpu_param(p, 0);
+    const float slope = gpu_alibi_slope(p, at.z), scale = gpu_param(p, 0);
     const float sink = sinks.data ? ((GPU_GLOBAL const float *)sinks.data)[at.z] : -GPU_INFINITY;
     const u64 n = (u64)x.ne[0];
     // Three passes over the row, which may be of any length: the largest, the sum relative to it,

@@ -77,6 +77,18 @@ GPU_FN float gpu_param(GPU_ARGS gpu_args &p, int i) {
 GPU_FN gpu_wide gpu_real(GPU_ARGS gpu_args &p, int i) {
     return {p.reals[i].high, p.reals[i].low};
 }
+// What a head's mask is multiplied by. params[1]: the largest exponent, numbers[0]: the largest
+// power of two within the heads. ALiBi (Press, Smith, Lewis 2022): slopes of the first 2^m heads
+// are powers of one ratio, those of the others lie between them. Exponents are of 2.
+GPU_FN float gpu_alibi_slope(GPU_ARGS gpu_args &p, u64 head) {
+    const float max_bias = gpu_param(p, 1);
+    const i64 below = p.numbers[0], h = (i64)head;
+    if (!(max_bias > 0.0f)) return 1.0f;
+    const float exponent = h < below
+                               ? -max_bias / (float)below * (float)(h + 1)
+                               : -max_bias / (2.0f * (float)below) * (float)(2 * (h - below) + 1);
+    return gpu_exp(exponent * 0.69314718055994530942f);
+}
 // An index, I32 or I64.
 GPU_FN i64 gpu_index_of(GPU_ARGS gpu_operand &t, GPU_GLOBAL const u8 *p) {
     return t.type == TYPE_I64 ? *(GPU_GLOBAL const i64 *)p : *(GPU_GLOBAL const i32 *)p;

@@ -195,7 +195,7 @@ GPU_KERNEL(kernel_attention_matrix, 128, gpu_args, p) {
     s.scores = memory + 2 * TILE_FLOATS;
     s.scales = scales;
     s.parts = parts;
-    s.slope = attention_slope(p, attention_at(o, gpu_tid(g) / 4).z);
+    s.slope = gpu_alibi_slope(p, attention_at(o, gpu_tid(g) / 4).z);
     s.largest = -GPU_INFINITY;
     s.sum = 0.0f;
     for (u32 i = 0; i < 4 * CHUNKS(p); ++i)

@@ -155,7 +155,7 @@ GPU_KERNEL(kernel_attention_vector, 128, gpu_args, p) {
         GPU_GLOBAL const u8 *row = gpu_row(q, at.y, at.z, at.w);
         for (u32 c = gpu_tid(g); c < n; c += ATTENTION_THREADS)
             query[r * n + c] = *(GPU_GLOBAL const float *)(row + (i64)c * q.nb[0]);
-        s.slopes[r] = attention_slope(p, at.z);
+        s.slopes[r] = gpu_alibi_slope(p, at.z);
         s.largest[r] = -GPU_INFINITY;
         s.sums[r] = 0.0f;
     }
