@@ -98,6 +98,7 @@ static bool init_device(struct cuda_device *device, int index) {
         return false;
     }
     if (!has_kernels(model, major, minor)) return false;
+    // Nothing can fail from here on: the number is taken.
     cuda_buffer_types_init(device, &reg_object, registry.n_devices);
     device->integrated = integrated != 0;
     device->registers = can_register(device->handle) && gpu_is_set("GGML_CUDA_REGISTER_HOST");

@@ -111,6 +111,7 @@ GPU_FN void weigh(gpu_thread g, const attention_block &o,
         GPU_UNROLL
         for (u32 w = 0; w < ATTENTION_WARPS; ++w)
             largest = gpu_larger(largest, o.parts[w * A::ROWS + row]);
+        // Also where both are -infinity: no key was seen yet.
         const float factor = before == largest ? 1.0f : gpu_exp(before - largest);
         GPU_UNROLL
         for (u32 j = 0; j < A::TILES; ++j) {

@@ -213,6 +213,7 @@ GPU_FN void decode_keys(u32 t, const gpu_operand &x, const attention_block &b, u
         u8 *stored = to + place * 128 + 8 * (c % 2);
         GPU_UNROLL
         for (u32 block = 0; block < X::CHANNELS / 32; ++block) {
+            // Zeros behind the last key and the last block.
             u32 high[2][2] = {{0, 0}, {0, 0}}, low[2][2] = {{0, 0}, {0, 0}};
             GPU_UNROLL
             for (u32 h = 0; h < 2 && block < n_blocks; ++h)
@@ -357,6 +358,7 @@ GPU_FN void wide_weights(const gpu_args &p, u32 first, u32 end, float (&scores)[
         GPU_UNROLL
         for (u32 t = 0; t < A::KEYS / 16; ++t) {
             const u32 key = first + 16 * t;
+            // Four neighbouring keys, in the order of wide_place(): eight bytes of the mask.
             gpu_words2 words = {0, 0};
             if (s.mask[h] && key < end) words = gpu_load_8(s.mask[h] + 2 * (u64)key);
             GPU_UNROLL
@@ -371,6 +373,7 @@ GPU_FN void wide_weights(const gpu_args &p, u32 first, u32 end, float (&scores)[
                 largest = gpu_larger(largest, x);
             }
         }
+        // Four lanes have the row.
         largest = gpu_larger(largest, gpu_shfl_xor(largest, 1));
         largest = gpu_larger(largest, gpu_shfl_xor(largest, 2));
         const float factor = s.largest[h] == largest ? 1.0f : gpu_exp(s.largest[h] - largest);

@@ -84,12 +84,14 @@ static enum ggml_host_status take(struct cuda_context *context, size_t bytes,
         pool->range.readers = readers;
     }
     if (status != GGML_HOST_OK) return status;
+    // What is added joins a free last piece, so that the search then finds one.
     struct cuda_piece *piece = find_free(pool, bytes);
     if (!piece) {
         status = add_memory(context, bytes);
         if (status != GGML_HOST_OK) return status;
         piece = find_free(pool, bytes);
     }
+    // The rest stays free, behind it.
     if (piece->bytes > bytes) {
         struct cuda_piece *rest =
             piece_new(piece->begin + bytes, piece->bytes - bytes, piece->next);

@@ -217,6 +217,7 @@ enum ggml_host_status cuda_recording_new(const struct cuda_recipe *recipe,
     if (!r) return GGML_HOST_OUT_OF_MEMORY;
     *r = (struct cuda_recording){.context = recipe->context};
     enum ggml_host_status status = draft_make(&draft, recipe);
+    // What the draft allocated is the recording's from here on, after a failure too.
     r->works = draft.works;
     r->first_before = draft.first_before;
     r->before = draft.before;

@@ -171,6 +171,7 @@ int32_t cuda_stream_new(struct cuda_device *device, ggml_backend_t *out_stream) 
         cuda_context_leave();
         return GGML_HOST_OUT_OF_MEMORY;
     }
+    // From here on stream_free() ends it in any state.
     memset(stream, 0, sizeof(*stream));
     stream->device = device;
     stream->context = context;

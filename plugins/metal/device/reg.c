@@ -67,6 +67,7 @@ static bool init_device(struct metal_device *device, mtl_id handle) {
         mtl_release(handle);
         return false;
     }
+    // Nothing can fail from here on: the number is taken.
     device->handle = handle;
     device->memory = mtl_working_set(handle);
     device->max_buffer = mtl_max_buffer_length(handle);

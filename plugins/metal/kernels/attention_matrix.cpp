@@ -59,6 +59,8 @@ GPU_FN void tile_products(gpu_thread g, GPU_ARGS gpu_args &p, attention_block o,
     for (u32 i = 0; i < 4; ++i)
         gpu_matrix_zero(sums[i]);
     for (u64 c = 0; c < n; c += ATTENTION_TILE) {
+        // A thread loads eight channels of a row and of a key; a SIMD group multiplies 8 rows by 32
+        // keys.
         tile_eight(TYPE_F32, q_row, c + t % 4 * 8, n, s.left + at);
         tile_eight(K_TYPE(p), k_row, c + t % 4 * 8, n, s.right + at);
         gpu_sync(g);

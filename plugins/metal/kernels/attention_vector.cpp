@@ -124,6 +124,7 @@ GPU_FN void vector_store(gpu_thread g, GPU_ARGS gpu_args &p, attention_block o,
         const gpu_at at = attention_at(o, r);
         const bool inside = o.row0 + r < o.n_rows;
         const attention_result result = attention_result_of(g, p, at, all);
+        // Each SIMD group scales its sums to the largest score of all, then the four are added.
         const float factor = attention_rescale(s.largest[r], all.largest) * result.factor;
         for (u32 i = 0; i < FOURS(p); ++i) {
             for (u32 e = 0; e < 4; ++e)

@@ -253,6 +253,8 @@ GPU_FN u64 matrix_collect(gpu_thread g, GPU_ARGS gpu_args &p, u32 expert, u64 sk
     if (t < MATRIX_N) columns.from[t] = columns.to[t] = columns.bias[t] = 0;
     for (u64 base = 0; base < pairs && met < skip + MATRIX_N; base += MATRIX_THREADS) {
         const u64 pair = base + t;
+        // The flags of the turn before have been read behind the first barrier, those of this one
+        // are there behind the second.
         const bool mine = pair < pairs && expert_of(p, pair) == expert;
         gpu_sync(g);
         flags[t] = mine;
