@@ -2,7 +2,8 @@
 // A process of the job that is neither the program nor a node, and says what no such one says.
 //
 // usage: mpi-stranger hello | list
-// hello: a node whose hello is too long, and then too short. list: a program whose list of nodes is damaged.
+// hello: a node whose hello is too long, and then too short. list: a program whose list of nodes is
+// damaged.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
