@@ -60,7 +60,7 @@ size_t kernel_work_bytes(int64_t k, int64_t n_columns) {
     const size_t rounded = rounded_size(k, ROUNDED_COLUMNS);
     const size_t strips =
         sizeof(struct strip_panel) +
-        (size_t)(strips_across(n_columns) * strips_deep(k)) * sizeof(struct strip);
+        2 * (size_t)(strips_across(n_columns) * strips_deep(k)) * sizeof(struct strip);
     const size_t packed = gemm_packed_floats(n_columns, k) * sizeof(float);
     const size_t attention = (size_t)(n_columns * attention_padded(k)) * sizeof(float);
     return floats + rounded + strips + packed + attention;

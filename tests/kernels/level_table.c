@@ -122,16 +122,19 @@ static bool multiply_strips(const struct kernel_product *p) {
     if (!CPU_STRIPS || ggml_blck_size(p->type) == 1) return false;
     const struct gemm_rows rows = open_product(p, columns);
     const int64_t across = strips_across(p->n_columns), deep = strips_deep(p->k);
+    const int parts = strip_parts(p->type);
     struct strip_panel *panel = p->work;
     struct strip *strips = (struct strip *)(void *)(panel + 1);
     for (int64_t d = 0; d < deep; ++d) {
         for (int64_t s = 0; s < across; ++s)
             CPU_FN(cpu_round_strip)
         (p->type, columns + s * STRIP_COLUMNS, MIN(p->n_columns - s * STRIP_COLUMNS, STRIP_COLUMNS),
-         d * STRIP_DEPTH, MIN(p->k - d * STRIP_DEPTH, STRIP_DEPTH), strips + d * across + s);
+         d * STRIP_DEPTH, MIN(p->k - d * STRIP_DEPTH, STRIP_DEPTH),
+         strips + (d * across + s) * parts);
     }
     CPU_FN(cpu_gemm_rounded)
-    (&rows, 0, p->n_rows, columns, p->n_columns, 0, p->k, &(struct strips){strips, across}, panel);
+    (&rows, 0, p->n_rows, columns, p->n_columns, 0, p->k, &(struct strips){strips, across * parts},
+     panel);
     return true;
 }
 

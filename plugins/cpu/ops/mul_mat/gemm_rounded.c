@@ -70,7 +70,8 @@ static const int8_t group_of[GGML_TYPE_COUNT] = {
 
 // Rounds 32 elements of a column to bytes with a scale, and stores them where column c of the
 // strip lies; scaled sums per group make up for offsets.
-static void round_part(const float *x, int g, const int group, int c, struct strip *out) {
+static void round_part(enum ggml_type type, const float *x, int g, const int group, int c,
+                       struct strip *out) {
     int8_t numbers[ROUNDED_GROUP];
     const float scale = round_group(x, numbers);
     out->scales[g][c] = scale;
@@ -79,6 +80,11 @@ static void round_part(const float *x, int g, const int group, int c, struct str
         for (int j = 0; j < group; ++j)
             sum += numbers[i + j];
         out->sums[(g * ROUNDED_GROUP + i) / group][c] = scale * (float)sum;
+    }
+    if (lies_in_halves(type)) {
+        for (int i = 0; i < ROUNDED_GROUP; ++i)
+            out->words[(g * ROUNDED_GROUP + i) / 2][c][i % 2] = numbers[i];
+        return;
     }
     for (int i = 0; i < ROUNDED_GROUP; ++i)
         numbers[i] = (int8_t)(numbers[i] ^ -COLUMN_BIAS);
@@ -90,14 +96,15 @@ static void round_part(const float *x, int g, const int group, int c, struct str
 void CPU_FN(cpu_round_strip)(enum ggml_type type, const struct gemm_column *columns,
                              int64_t n_columns, int64_t k0, int64_t k, struct strip *out) {
     const int group = group_of[type];
-    if (n_columns < STRIP_COLUMNS) memset(out, 0, sizeof(*out));
+    const int groups = STRIP_DEPTH / ROUNDED_GROUP / strip_parts(type); // in a strip
+    if (n_columns < STRIP_COLUMNS) memset(out, 0, (size_t)strip_parts(type) * sizeof(*out));
     for (int c = 0; c < n_columns; ++c) {
         for (int g = 0; g < k / ROUNDED_GROUP; ++g) {
             const float *x = columns[c].x + k0 + g * ROUNDED_GROUP;
             if (group == 16)
-                round_part(x, g, 16, c, out);
+                round_part(type, x, g, 16, c, out);
             else
-                round_part(x, g, 32, c, out);
+                round_part(type, x, g % groups, 32, c, out + g / groups);
         }
     }
 }
@@ -213,7 +220,7 @@ static void compute_panel(const struct gemm_rows *rows, const struct tile *all, 
         for (int64_t c = 0; c < all->n_columns; c += STRIP_COLUMNS) {
             to.columns = all->columns + c;
             to.n_columns = MIN(all->n_columns - c, STRIP_COLUMNS);
-            multiply(panel, x + c / STRIP_COLUMNS, &to);
+            multiply(panel, x + c / STRIP_COLUMNS * strip_parts(rows->type), &to);
         }
     }
 }

@@ -20,21 +20,20 @@ enum {
     CPU_STRIPS = CPU_PASTE(CPU_STRIPS, CPU_LEVEL),
 };
 
-// Whether the level is faster so with rows of the type than with floats: numbers of eight bits are
-// not where it takes two products of bytes for each.
-static inline bool strips_pay(enum ggml_type type) {
-    if (type == GGML_TYPE_Q8_0 || type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS)
-        return CPU_STRIPS && LANES == 16;
-    return CPU_STRIPS;
+// Strips that follow each other for the same columns and STRIP_DEPTH elements.
+static inline int strip_parts(enum ggml_type type) {
+    return CPU_STRIPS && LANES < 16 ? most_strip_parts(type) : 1;
 }
 
-// Part of the strips of a product's columns: strip s, d strips deep, is at[d * stride + s].
+// Part of the strips of a product's columns: that of columns s, d deep, is at[d * stride + s *
+// strip_parts()].
 struct strips {
     struct strip *at;
     int64_t stride;
 };
 
-// Rounds elements from k0 on, at most STRIP_DEPTH, of up to STRIP_COLUMNS columns.
+// Rounds elements from k0 on, at most STRIP_DEPTH, of up to STRIP_COLUMNS columns, to strip_parts()
+// strips.
 void CPU_FN(cpu_round_strip)(enum ggml_type type, const struct gemm_column *columns,
                              int64_t n_columns, int64_t k0, int64_t k, struct strip *out);
 

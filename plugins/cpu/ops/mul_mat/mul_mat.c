@@ -125,8 +125,10 @@ static void compute_rounded(const struct product *p, const struct cpu_task *task
 
 // All threads round the columns together: strip s, d deep, of a matrix is strip_at() of it.
 static struct strip *strip_at(const struct product *p, int64_t matrix, int64_t d, int64_t s) {
-    const int64_t deep = strips_deep(p->dst->src[0]->ne[0]);
-    return p->strips + (matrix * deep + d) * strips_across(p->n_columns) + s;
+    const struct ggml_tensor *a = p->dst->src[0];
+    const int64_t deep = strips_deep(a->ne[0]);
+    return p->strips +
+           ((matrix * deep + d) * strips_across(p->n_columns) + s) * strip_parts(a->type);
 }
 
 // Rounds all columns to bytes, shared out among the threads; a barrier follows.
@@ -159,7 +161,7 @@ static void compute_strips(const struct product *p, const struct cpu_task *task,
         width = width / 2;
     width = strips_across(width) * STRIP_COLUMNS;
     const int64_t blocks = (p->n_columns + width - 1) / width;
-    const int64_t depth = strips_at_a_time(width) * STRIP_DEPTH;
+    const int64_t depth = strips_at_a_time(width, strip_parts(a->type)) * STRIP_DEPTH;
     struct cpu_range range = {0};
     while (range.begin < range.end || cpu_task_take(task, matrices * blocks * panels, 1, &range)) {
         const int64_t unit = range.begin;
@@ -173,7 +175,7 @@ static void compute_strips(const struct product *p, const struct cpu_task *task,
         for (int64_t k0 = 0; k0 < rows.k; k0 += depth) {
             const struct strips strips = {
                 strip_at(p, matrix, k0 / STRIP_DEPTH, column / STRIP_COLUMNS),
-                strips_across(p->n_columns)};
+                strips_across(p->n_columns) * strip_parts(a->type)};
             CPU_FN(cpu_gemm_rounded)
             (&rows, row, MIN(a->ne[1] - row, n * STRIP_PANEL), columns, n_columns, k0,
              MIN(k0 + depth, rows.k), &strips, panel);
@@ -204,8 +206,8 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
         compute_rounded(&p, task, work);
         return GGML_STATUS_SUCCESS;
     }
-    if (strips_pay(a->type) && p.n_columns > ROUNDED_COLUMNS && !task->exact &&
-        rounds_many(task->dst) && a->ne[0] > 0) {
+    if (CPU_STRIPS && p.n_columns > ROUNDED_COLUMNS && !task->exact && rounds_many(task->dst) &&
+        a->ne[0] > 0) {
         p.strips = (struct strip *)(void *)strips;
         round_strips(&p, task);
         cpu_team_barrier(task->team);

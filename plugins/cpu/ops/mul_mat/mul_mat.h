@@ -55,7 +55,7 @@ static inline size_t mul_mat_strips_size(const struct ggml_tensor *dst) {
     const int64_t n_columns = mul_mat_columns(dst);
     if (!rounds_many(dst) || n_columns <= ROUNDED_COLUMNS) return 0;
     return (size_t)(a->ne[2] * a->ne[3] * strips_across(n_columns) * strips_deep(a->ne[0])) *
-           sizeof(struct strip);
+           (size_t)most_strip_parts(a->type) * sizeof(struct strip);
 }
 
 // Bytes of a thread of mul_mat_id: where it rounds many columns, it does so a part of the depth at
@@ -65,7 +65,7 @@ static inline size_t mul_mat_id_thread_size(const struct ggml_tensor *dst) {
     const size_t size = mul_mat_thread_size(dst, n_columns);
     if (!rounds_many(dst) || n_columns <= ROUNDED_COLUMNS) return size;
     n_columns = n_columns < PACKED_COLUMNS ? n_columns : PACKED_COLUMNS;
-    const int64_t across = strips_across(n_columns);
+    const int64_t across = strips_across(n_columns) * most_strip_parts(dst->src[0]->type);
     const int64_t all = across * strips_deep(dst->src[0]->ne[0]);
     const int64_t most = (int64_t)(STRIPS_SIZE / sizeof(struct strip)) + across;
     const size_t strips =

@@ -73,17 +73,18 @@ static int64_t blocks_before(int64_t place, int64_t length, int64_t n_blocks) {
 // Rounds a part of the depth at a time.
 static void compute_strips(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                            const struct gemm_column *columns, int64_t n_columns, void *work) {
+    const int parts = strip_parts(rows->type);
     const struct strips strips = {(struct strip *)((struct strip_panel *)work + 1),
-                                  strips_across(n_columns)};
-    const int64_t depth = strips_at_a_time(n_columns) * STRIP_DEPTH;
+                                  strips_across(n_columns) * parts};
+    const int64_t depth = strips_at_a_time(n_columns, parts) * STRIP_DEPTH;
     for (int64_t k0 = 0; k0 < rows->k; k0 += depth) {
         const int64_t k1 = MIN(k0 + depth, rows->k);
         struct strip *to = strips.at;
         for (int64_t from = k0; from < k1; from += STRIP_DEPTH) {
-            for (int64_t c = 0; c < n_columns; c += STRIP_COLUMNS)
+            for (int64_t c = 0; c < n_columns; c += STRIP_COLUMNS, to += parts)
                 CPU_FN(cpu_round_strip)
             (rows->type, columns + c, MIN(n_columns - c, STRIP_COLUMNS), from,
-             MIN(k1 - from, STRIP_DEPTH), to++);
+             MIN(k1 - from, STRIP_DEPTH), to);
         }
         CPU_FN(cpu_gemm_rounded)(rows, row, n_rows, columns, n_columns, k0, k1, &strips, work);
     }
@@ -160,17 +161,17 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
     cpu_team_barrier(task->team);
     if (starts[0] != 0) return GGML_STATUS_FAILED;
     const bool repacked = cpu_layout_of(a) == CPU_LAYOUT_REPACKED;
-    const struct experts x = {
-        .dst = task->dst,
-        .packed = packs ? packed : NULL,
-        .repacked = repacked,
-        .rounds_few = (repacked ? CPU_REPACKS : rounding_pays(a->type)) && !task->exact &&
-                      rounds_few(task->dst),
-        .rounds_many = strips_pay(a->type) && !task->exact && rounds_many(task->dst),
-        .to_bf16 = CPU_BF16_PAIRS && !task->exact && rounds_to_bf16(task->dst),
-        .n_experts = a->ne[2],
-        .starts = starts,
-        .pairs = pairs};
+    const struct experts x = {.dst = task->dst,
+                              .packed = packs ? packed : NULL,
+                              .repacked = repacked,
+                              .rounds_few = (repacked ? CPU_REPACKS : rounding_pays(a->type)) &&
+                                            !task->exact && rounds_few(task->dst),
+                              .rounds_many = CPU_STRIPS && !task->exact && rounds_many(task->dst),
+                              .to_bf16 =
+                                  CPU_BF16_PAIRS && !task->exact && rounds_to_bf16(task->dst),
+                              .n_experts = a->ne[2],
+                              .starts = starts,
+                              .pairs = pairs};
     float *thread_work = (float *)(void *)(work + layout.panels +
                                            (size_t)task->ith * mul_mat_id_thread_size(task->dst));
     int64_t begin, end;

@@ -8,6 +8,12 @@
 
 enum { WORDS_ARE_SIGNED = LANES == 16 }; // numbers of a panel have no bias
 
+// Whether a panel's numbers of the type, and the columns that it is multiplied with, are words of
+// 16 bits: those of eight bits with a sign, where sums of two products of such bytes don't fit.
+CPU_INLINE bool lies_in_halves(const enum ggml_type type) {
+    return strip_parts(type) > 1;
+}
+
 // Where LANES rows lie in a panel.
 struct word_panel {
     int8_t *numbers;
@@ -36,10 +42,26 @@ CPU_INLINE void put_numbers(const struct block_format f, const struct word_panel
     }
 }
 #else
+// Two numbers of each row, the lower or the upper half of four, as words.
+CPU_INLINE __m256i widen_half(wb four, const bool upper) {
+    const int first = upper ? 2 : 0; // goes to the upper byte of the lower word, the next likewise
+    const __m128i rows = _mm_setr_epi32(0x01800080, 0x05800480, 0x09800880, 0x0D800C80);
+    const __m128i index = _mm_add_epi32(rows, _mm_set1_epi32(first << 24 | first << 8));
+    const __m256i spread = _mm256_shuffle_epi8((__m256i)four, _mm256_broadcastsi128_si256(index));
+    return _mm256_srai_epi16(spread, 8);
+}
+
 // Numbers of 32 elements from `first` on.
 CPU_INLINE void put_numbers(const struct block_format f, const struct word_panel *to, int64_t first,
                             const wb *numbers) {
-    (void)f;
+    if (lies_in_halves(f.type)) {
+        CPU_UNROLLED
+        for (int i = 0; i < 2 * GROUP_WORDS; ++i)
+            _mm256_store_si256(
+                (__m256i *)(void *)(to->numbers + (first / 2 + i) * to->stride * WORD),
+                widen_half(numbers[i / 2], i % 2));
+        return;
+    }
     CPU_UNROLLED
     for (int i = 0; i < GROUP_WORDS; ++i)
         memcpy(to->numbers + (first / WORD + i) * to->stride * WORD, &numbers[i],
@@ -55,7 +77,7 @@ CPU_INLINE void put_scales(const struct block_format f, const struct word_panel 
     vf_store(to->scales + at, scales);
     if (f.offset_at >= 0)
         vf_store(to->offsets + at, offset);
-    else if (!WORDS_ARE_SIGNED)
+    else if (!WORDS_ARE_SIGNED && !lies_in_halves(f.type))
         vf_store(to->offsets + at, scales * (float)-rounded_bias(f.type));
 }
 
@@ -91,13 +113,12 @@ CPU_INLINE void pack_block_256(const struct block_format f, const char *const *r
 
 // --- the choice ----------------------------------------------------------------------------------
 
-// Whether rows of the type are packed so: known when compiling. Numbers of eight bits are taken
-// apart at levels without sign.
+// Whether rows of the type are packed so: known when compiling.
 CPU_INLINE bool lies_in_words(const enum ggml_type type) {
     switch (type) {
     case GGML_TYPE_Q8_0:
     case GGML_TYPE_IQ4_NL:
-    case GGML_TYPE_IQ4_XS: return WORDS_ARE_SIGNED;
+    case GGML_TYPE_IQ4_XS:
     case GGML_TYPE_Q4_0:
     case GGML_TYPE_Q4_1:
     case GGML_TYPE_Q5_0:

@@ -46,16 +46,20 @@ enum {
     STRIPS_SIZE = 512 << 10, // bytes of strips that are read again for each panel, about
 };
 
-// STRIP_COLUMNS columns, STRIP_DEPTH elements deep; what lies beyond the last one is 0.
+// STRIP_COLUMNS columns, STRIP_DEPTH elements deep; what lies beyond the last one is 0. Numbers
+// that are multiplied as words need two strips that follow each other, of half the depth each.
 struct strip {
-    uint8_t numbers[STRIP_DEPTH / 4][STRIP_COLUMNS][4]; // larger by 128
+    union {
+        uint8_t numbers[STRIP_DEPTH / 4][STRIP_COLUMNS][4]; // larger by COLUMN_BIAS
+        int16_t words[STRIP_DEPTH / 4][STRIP_COLUMNS][2];
+    };
     float scales[STRIP_DEPTH / ROUNDED_GROUP][STRIP_COLUMNS];
     float sums[STRIP_GROUPS][STRIP_COLUMNS]; // after rounding, of the groups of src0
 };
 
 // Rows that are multiplied with strips, STRIP_DEPTH elements deep: vectors side by side.
 struct strip_panel {
-    int8_t numbers[STRIP_DEPTH * STRIP_PANEL]; // four of a row, then of the next
+    int8_t numbers[STRIP_DEPTH * STRIP_PANEL]; // four bytes of a row, then of the next
     float scales[STRIP_GROUPS * STRIP_PANEL];
     float offsets[STRIP_GROUPS * STRIP_PANEL];
     int32_t starts[STRIP_GROUPS * STRIP_PANEL]; // -128 times the sum of the numbers
@@ -70,9 +74,16 @@ static inline int64_t strips_deep(int64_t k) {
     return (k + STRIP_DEPTH - 1) / STRIP_DEPTH;
 }
 
-// How deep so many columns are multiplied before the next panel, in strips.
-static inline int64_t strips_at_a_time(int64_t n_columns) {
-    const int64_t n = STRIPS_SIZE / (int64_t)sizeof(struct strip) / strips_across(n_columns);
+// Strips that follow each other for the same columns and STRIP_DEPTH elements, at any level:
+// numbers of rows that need all eight bits and a sign may be multiplied as words.
+static inline int most_strip_parts(enum ggml_type type) {
+    return type == GGML_TYPE_Q8_0 || type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS ? 2 : 1;
+}
+
+// How deep so many columns are multiplied before the next panel, in STRIP_DEPTH elements.
+static inline int64_t strips_at_a_time(int64_t n_columns, int parts) {
+    const int64_t n =
+        STRIPS_SIZE / (int64_t)sizeof(struct strip) / strips_across(n_columns) / parts;
     return n < 1 ? 1 : n;
 }
 

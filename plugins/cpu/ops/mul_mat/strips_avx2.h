@@ -2,7 +2,8 @@
 // Panels of rows and their products with strips where no instruction adds four products of bytes to
 // a lane: the part of gemm_rounded.c, which includes this, for AVX2. Bytes without sign (rows) are
 // multiplied with such that have one (columns); pairs of products are added in 16 bits for as long
-// as their sum fits, then widened. Numbers of eight bits are two planes of four.
+// as their sum fits, then widened. Where rows need all eight bits no sum of two fits: both sides
+// are words of 16 bits then, of which an instruction adds two products to a lane.
 #ifndef CPU_STRIPS_AVX2_H
 #define CPU_STRIPS_AVX2_H
 
@@ -13,7 +14,7 @@ enum {
     COLUMN_BIAS = 0,
     VECTORS_PER_PANEL = 2,
     VECTOR_ROWS = ROWS / VECTORS_PER_PANEL,
-    HIGH_BIT = 128,
+    ALL_BITS = 255, // numbers that no bias makes small enough
 };
 
 // Numbers of a type as bytes without sign: what is added to them, and how large they become.
@@ -47,12 +48,8 @@ CPU_INLINE struct number_range number_range_of(const enum ggml_type type) {
     case GGML_TYPE_IQ2_S:
     case GGML_TYPE_IQ3_XXS:
     case GGML_TYPE_IQ3_S: return (struct number_range){63, 126};
-    default: return (struct number_range){HIGH_BIT, 255};
+    default: return (struct number_range){0, ALL_BITS};
     }
-}
-
-CPU_INLINE int planes_of(const int most) {
-    return most > 127 ? 2 : 1;
 }
 
 // --- panels --------------------------------------------------------------------------------------
@@ -65,36 +62,22 @@ static void lay_four(const float *x, int64_t x_stride, int64_t n, float *y, int6
     interleave_4(rows, n, y, stride);
 }
 
-// Numbers of four rows from r on, of which four count as a lane whose bits are moved.
-CPU_INLINE void lay_plane(const struct block_format f, const struct opened_rows *o, const int r,
-                          const int plane, const struct panel_rows *to) {
-    const struct number_range range = number_range_of(f.type);
-    int8_t numbers[QUAD][STRIP_DEPTH] __attribute__((aligned(64)));
-    for (int i = 0; i < QUAD; ++i) {
-        for (int64_t j = 0; j < to->k; j += BYTES) {
-            vb q = vb_load(o->numbers[r + i] + j) + (uint8_t)range.bias;
-            if (planes_of(range.most) > 1) q = plane ? vb_bits(q, 4, 0, 15) : q & 15;
-            vb_store(numbers[i] + j, q);
-        }
-    }
-    int8_t *panel = to->panel->numbers + plane * STRIP_DEPTH * ROWS;
-    lay_four((const float *)(const void *)numbers, STRIP_DEPTH / 4, to->k / 4,
-             (float *)(void *)panel + r, ROWS);
-}
-
 // Lays numbers, scales and offsets of opened rows side by side. What the bias of numbers adds to
 // products is proportional to the sums of columns, as offsets are.
 CPU_INLINE void lay_rows(const struct block_format f, struct opened_rows *o,
                          const struct panel_rows *to) {
-    const struct number_range range = number_range_of(f.type);
+    const int bias = number_range_of(f.type).bias;
     const int64_t groups = to->k / f.group;
     for (int r = 0; r < ROWS; ++r) {
+        for (int64_t j = 0; j < to->k; j += BYTES)
+            vb_store(o->numbers[r] + j, vb_load(o->numbers[r] + j) + (uint8_t)bias);
         for (int64_t g = 0; g < groups && f.offset_at < 0; ++g)
-            o->offsets[r][g] = (float)-range.bias * o->scales[r][g];
+            o->offsets[r][g] = (float)-bias * o->scales[r][g];
     }
     for (int r = 0; r < ROWS; r += QUAD) {
-        for (int plane = 0; plane < planes_of(range.most); ++plane)
-            lay_plane(f, o, r, plane, to);
+        // Four numbers count as a lane whose bits are moved.
+        lay_four((const float *)(const void *)o->numbers[r], STRIP_DEPTH / 4, to->k / 4,
+                 (float *)(void *)to->panel->numbers + r, ROWS);
         lay_four(o->scales[r], STRIP_GROUPS, groups, to->panel->scales + r, ROWS);
         lay_four(o->offsets[r], STRIP_GROUPS, groups, to->panel->offsets + r, ROWS);
     }
@@ -131,7 +114,7 @@ static bool pack_repacked(const struct gemm_rows *rows, int64_t row, int64_t n_r
 
 // Fours of a row whose products with columns are added in 16 bits: a power of two.
 CPU_INLINE int chain_of(const int most) {
-    return most > 127 || most < 17 ? 8 : most < 33 ? 4 : most < 65 ? 2 : 1;
+    return most < 17 ? 8 : most < 33 ? 4 : most < 65 ? 2 : 1;
 }
 
 // What is read with the index or the pointer is read again, rather than kept from before.
@@ -165,21 +148,50 @@ CPU_INLINE void multiply_group(const struct strip_panel *a, const uint8_t (*x)[S
                                const int group, const int most, int64_t four, const int columns,
                                __m256i (*dots)[VECTORS_PER_PANEL]) {
     const int fours = group / 4, chain = MIN(chain_of(most), fours);
+    const int8_t *numbers = a->numbers + four * 4 * ROWS;
+    const __m256i unit = _mm256_set1_epi16(1);
     CPU_UNROLLED
-    for (int plane = 0; plane < planes_of(most); ++plane) {
-        const int8_t *numbers = a->numbers + plane * STRIP_DEPTH * ROWS + four * 4 * ROWS;
-        const __m256i unit = _mm256_set1_epi16(plane ? 16 : 1);
+    for (int t = 0; t < fours; t += chain) {
+        __m256i pairs[STRIP_COLUMNS][VECTORS_PER_PANEL];
+        KEEP_APART(x);
+        add_chain(numbers + t * 4 * ROWS, x + t, chain, columns, pairs);
         CPU_UNROLLED
-        for (int t = 0; t < fours; t += chain) {
-            __m256i pairs[STRIP_COLUMNS][VECTORS_PER_PANEL];
-            KEEP_APART(x);
-            add_chain(numbers + t * 4 * ROWS, x + t, chain, columns, pairs);
+        for (int c = 0; c < columns; ++c) {
+            CPU_UNROLLED
+            for (int v = 0; v < VECTORS_PER_PANEL; ++v) {
+                const __m256i wide = _mm256_madd_epi16(pairs[c][v], unit);
+                dots[c][v] = t == 0 ? wide : _mm256_add_epi32(dots[c][v], wide);
+                KEEP_IN_REGISTER(dots[c][v]);
+            }
+        }
+    }
+}
+
+// The same of words: a lane of a panel's vector has two numbers of its row.
+CPU_INLINE void multiply_words(const struct strip_panel *a, const int16_t (*x)[STRIP_COLUMNS][2],
+                               int64_t two, const int columns, __m256i (*dots)[VECTORS_PER_PANEL]) {
+    const __m256i *numbers = (const __m256i *)(const void *)a->numbers + two * VECTORS_PER_PANEL;
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        CPU_UNROLLED
+        for (int v = 0; v < VECTORS_PER_PANEL; ++v)
+            dots[c][v] = _mm256_setzero_si256();
+    }
+    CPU_UNROLLED
+    for (int half = 0; half < 2; ++half) {
+        CPU_UNROLLED
+        for (int i = 0; i < ROUNDED_GROUP / 4; ++i) {
+            const int t = half * ROUNDED_GROUP / 4 + i;
+            __m256i w[VECTORS_PER_PANEL];
+            CPU_UNROLLED
+            for (int v = 0; v < VECTORS_PER_PANEL; ++v)
+                w[v] = _mm256_load_si256(numbers + t * VECTORS_PER_PANEL + v);
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c) {
+                const __m256i pair = spread_word(x[t][c]);
                 CPU_UNROLLED
                 for (int v = 0; v < VECTORS_PER_PANEL; ++v) {
-                    const __m256i wide = _mm256_madd_epi16(pairs[c][v], unit);
-                    dots[c][v] = plane == 0 && t == 0 ? wide : _mm256_add_epi32(dots[c][v], wide);
+                    dots[c][v] = _mm256_add_epi32(dots[c][v], _mm256_madd_epi16(w[v], pair));
                     KEEP_IN_REGISTER(dots[c][v]);
                 }
             }
@@ -190,41 +202,55 @@ CPU_INLINE void multiply_group(const struct strip_panel *a, const uint8_t (*x)[S
 // As many columns together as registers hold sums of: those of 16 bits and, where they are widened
 // meanwhile, those of 32.
 CPU_INLINE int columns_at_a_time(const int group, const int most) {
-    const bool widens_once = planes_of(most) == 1 && chain_of(most) >= group / 4;
+    const bool widens_once = chain_of(most) >= group / 4;
     return widens_once || chain_of(most) == 1 ? STRIP_COLUMNS : STRIP_COLUMNS / 2;
 }
 
-// Sums of some columns from `first` on. Those of floats stay in the first level of cache: registers
-// are for those of whole numbers.
+// Adds the products of a group, scaled, to the sums of some columns from `first` on. Those of
+// floats stay in the first level of cache: registers are for those of whole numbers.
+CPU_INLINE void add_group(const struct strip_panel *a, const struct strip *b, int64_t g,
+                          int64_t of_strip, const int group, const int most, int first,
+                          const int columns, float (*sums)[ROWS]) {
+    __m256i dots[STRIP_COLUMNS][VECTORS_PER_PANEL];
+    if (most == ALL_BITS)
+        multiply_words(a, (const int16_t(*)[STRIP_COLUMNS][2])b->words[of_strip * group / 2][first],
+                       g * group / 2, columns, dots);
+    else
+        multiply_group(a,
+                       (const uint8_t(*)[STRIP_COLUMNS][4])b->numbers[of_strip * group / 4][first],
+                       group, most, g * group / 4, columns, dots);
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        const __m256 scale = _mm256_set1_ps(b->scales[of_strip * group / ROUNDED_GROUP][first + c]);
+        const __m256 sum = _mm256_set1_ps(b->sums[of_strip][first + c]);
+        CPU_UNROLLED
+        for (int v = 0; v < VECTORS_PER_PANEL; ++v) {
+            float *y = sums[c] + v * VECTOR_ROWS;
+            const int64_t at = g * ROWS + v * VECTOR_ROWS;
+            const __m256 product =
+                _mm256_mul_ps(_mm256_cvtepi32_ps(dots[c][v]), _mm256_load_ps(a->scales + at));
+            __m256 so_far = _mm256_load_ps(y);
+            if (most != ALL_BITS)
+                so_far = _mm256_fmadd_ps(_mm256_load_ps(a->offsets + at), sum, so_far);
+            _mm256_store_ps(y, _mm256_fmadd_ps(product, scale, so_far));
+        }
+    }
+}
+
+// Sums of some columns from `first` on.
 CPU_INLINE void multiply_columns(const struct strip_panel *a, const struct strip *b, int64_t k,
                                  const int group, const int most, int first, const int columns,
                                  float (*sums)[ROWS]) {
+    const int64_t parts = most == ALL_BITS ? 2 : 1, groups = STRIP_DEPTH / group / parts;
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
         for (int i = 0; i < ROWS; i += VECTOR_ROWS)
             _mm256_store_ps(sums[c] + i, _mm256_setzero_ps());
     }
-    for (int64_t g = 0; g < k / group; ++g) {
-        __m256i dots[STRIP_COLUMNS][VECTORS_PER_PANEL];
-        const uint8_t(*x)[STRIP_COLUMNS][4] =
-            (const uint8_t(*)[STRIP_COLUMNS][4])b->numbers[g * group / 4][first];
-        multiply_group(a, x, group, most, g * group / 4, columns, dots);
-        CPU_UNROLLED
-        for (int c = 0; c < columns; ++c) {
-            const __m256 scale = _mm256_set1_ps(b->scales[g * group / ROUNDED_GROUP][first + c]);
-            const __m256 sum = _mm256_set1_ps(b->sums[g][first + c]);
-            CPU_UNROLLED
-            for (int v = 0; v < VECTORS_PER_PANEL; ++v) {
-                float *y = sums[c] + v * VECTOR_ROWS;
-                const int64_t at = g * ROWS + v * VECTOR_ROWS;
-                const __m256 product =
-                    _mm256_mul_ps(_mm256_cvtepi32_ps(dots[c][v]), _mm256_load_ps(a->scales + at));
-                const __m256 offset =
-                    _mm256_fmadd_ps(_mm256_load_ps(a->offsets + at), sum, _mm256_load_ps(y));
-                _mm256_store_ps(y, _mm256_fmadd_ps(product, scale, offset));
-            }
-        }
+    for (int64_t part = 0; part < parts; ++part) {
+        for (int64_t g = 0; g < MIN(k / group - part * groups, groups); ++g)
+            add_group(a, b + part, part * groups + g, g, group, most, first, columns, sums);
     }
 }
 
