@@ -31,6 +31,12 @@ static bool level_is_v3(void) {
     return allowed && ggml_cpu_has_avx2() && !level_is_wide();
 }
 
+static bool level_has_dotprod(void) {
+    const char *level = getenv("GGML_CPU_LEVEL");
+    const bool allowed = !level || strcmp(level, "dotprod") == 0 || strcmp(level, "i8mm") == 0;
+    return allowed && ggml_cpu_has_dotprod();
+}
+
 // Rows and columns from which on both operands are packed.
 static bool product_is_packed(const struct ggml_tensor *node, int64_t columns) {
     const int64_t rows = node->src[0]->ne[1];
@@ -44,11 +50,9 @@ static bool is_rounded_to_bf16(const struct ggml_tensor *node, int64_t columns) 
 
 static bool type_is_rounded(enum ggml_type type, int64_t columns) {
     const char *level = getenv("GGML_CPU_LEVEL");
-    const bool has_eight_bits =
-        type == GGML_TYPE_Q8_0 || type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS;
     if (columns > FEW)
         return ggml_is_quantized(type) &&
-               (level_multiplies_bytes() || (level_is_v3() && !has_eight_bits));
+               (level_multiplies_bytes() || level_is_v3() || level_has_dotprod());
     if (level && strcmp(level, "scalar") == 0) return false;
     switch (type) {
     case GGML_TYPE_Q4_0:
@@ -242,8 +246,11 @@ static void test_edges_of_strips(void **state) {
         struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, k, n, 1, 1);
         check(f, ggml_mul_mat(f->ctx, fixture_tensor(f, type, k, m, 1, 1), b));
     }
-    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_Q6_K, 1280, 50, 2, 1);
-    check(f, ggml_mul_mat(f->ctx, q, fixture_tensor(f, GGML_TYPE_F32, 1280, 70, 4, 3)));
+    static const enum ggml_type large[] = {GGML_TYPE_Q6_K, GGML_TYPE_IQ4_XS};
+    for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); ++i) {
+        struct ggml_tensor *q = fixture_tensor(f, large[i], 1280, 50, 2, 1);
+        check(f, ggml_mul_mat(f->ctx, q, fixture_tensor(f, GGML_TYPE_F32, 1280, 70, 4, 3)));
+    }
 }
 
 // Infinities and NaN stay in the rows and columns that they belong to.

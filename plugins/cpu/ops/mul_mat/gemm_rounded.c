@@ -7,9 +7,8 @@
 #include "ops/mul_mat/round_group.h"
 #include "types/blocks.h"
 
-#if defined(__AVX512VNNI__) || (defined(__AVX2__) && !defined(__AVX512F__))
-
-#include "ops/mul_mat/panel_words.h"
+#if defined(__AVX512VNNI__) || (defined(__AVX2__) && !defined(__AVX512F__)) ||                     \
+    (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
 
 enum {
     ROWS = 16,     // that are laid side by side together
@@ -57,8 +56,10 @@ typedef void (*multiply_fn)(const struct strip_panel *a, const struct strip *b,
 
 #if defined(__AVX512VNNI__)
 #include "ops/mul_mat/strips_vnni.h"
-#else
+#elif defined(__AVX2__)
 #include "ops/mul_mat/strips_avx2.h"
+#else
+#include "ops/mul_mat/strips_neon.h"
 #endif
 
 static const int8_t group_of[GGML_TYPE_COUNT] = {
@@ -81,15 +82,15 @@ static void round_part(enum ggml_type type, const float *x, int g, const int gro
             sum += numbers[i + j];
         out->sums[(g * ROUNDED_GROUP + i) / group][c] = scale * (float)sum;
     }
-    if (lies_in_halves(type)) {
+    if (strip_parts(type) > 1) {
         for (int i = 0; i < ROUNDED_GROUP; ++i)
             out->words[(g * ROUNDED_GROUP + i) / 2][c][i % 2] = numbers[i];
         return;
     }
     for (int i = 0; i < ROUNDED_GROUP; ++i)
         numbers[i] = (int8_t)(numbers[i] ^ -COLUMN_BIAS);
-    for (int i = 0; i < ROUNDED_GROUP / 4; ++i)
-        memcpy(out->numbers[g * ROUNDED_GROUP / 4 + i][c], numbers + 4 * i, 4);
+    for (int i = 0; i < ROUNDED_GROUP; i += RUN)
+        memcpy(out->numbers + (g * ROUNDED_GROUP + i) * STRIP_COLUMNS + c * RUN, numbers + i, RUN);
 }
 
 // Rounds elements [k0, k0 + k) of up to STRIP_COLUMNS columns; missing columns are 0.
@@ -133,16 +134,7 @@ CPU_INLINE void open_part(const struct block_format f, const char *const *rows, 
 // Packs k elements of ROWS rows: a vector's lanes of rows at a time where the type has that way.
 CPU_INLINE void pack_rows(const struct block_format f, const struct panel_rows *to) {
     struct opened_rows o __attribute__((aligned(64)));
-    if (lies_in_words(f.type)) {
-        for (int r = 0; r < ROWS; r += LANES) {
-            const int64_t first = to->first + r;
-            const struct word_panel words = {to->panel->numbers + first * WORD,
-                                             to->panel->scales + first, to->panel->offsets + first,
-                                             to->panel->starts + first, to->stride};
-            pack_words(f, to->rows + r, to->k, &words);
-        }
-        return;
-    }
+    if (pack_in_words(f, to)) return;
     for (int r = 0; r < ROWS; r += OPEN_ROWS) {
         for (int64_t block = 0; block < to->k / f.size; ++block)
             open_part(f, to->rows, block, r, &o);

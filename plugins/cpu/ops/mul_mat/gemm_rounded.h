@@ -15,14 +15,14 @@ enum {
     CPU_STRIPS_x86_64_v4 = 0,
     CPU_STRIPS_x86_64_v4_vnni = 1,
     CPU_STRIPS_neon = 0,
-    CPU_STRIPS_dotprod = 0,
-    CPU_STRIPS_i8mm = 0,
+    CPU_STRIPS_dotprod = 1,
+    CPU_STRIPS_i8mm = 1,
     CPU_STRIPS = CPU_PASTE(CPU_STRIPS, CPU_LEVEL),
 };
 
 // Strips that follow each other for the same columns and STRIP_DEPTH elements.
 static inline int strip_parts(enum ggml_type type) {
-    return CPU_STRIPS && LANES < 16 ? most_strip_parts(type) : 1;
+    return CPU_STRIPS && LANES == 8 ? most_strip_parts(type) : 1;
 }
 
 // Part of the strips of a product's columns: that of columns s, d deep, is at[d * stride + s *

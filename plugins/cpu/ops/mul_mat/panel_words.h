@@ -135,7 +135,7 @@ CPU_INLINE bool lies_in_words(const enum ggml_type type) {
 }
 
 // k elements of LANES rows, whole blocks.
-CPU_INLINE void pack_words(const struct block_format f, const char *const *rows, int64_t k,
+CPU_INLINE void pack_lanes(const struct block_format f, const char *const *rows, int64_t k,
                            const struct word_panel *to) {
     if (f.size != ROUNDED_GROUP) {
         pack_block_256(f, rows, to);
@@ -143,6 +143,19 @@ CPU_INLINE void pack_words(const struct block_format f, const char *const *rows,
     }
     for (int64_t block = 0; block < k / ROUNDED_GROUP; ++block)
         pack_block_32(f, rows, block * f.bytes, block * ROUNDED_GROUP, to);
+}
+
+// ROWS rows, where the type has this way.
+CPU_INLINE bool pack_in_words(const struct block_format f, const struct panel_rows *to) {
+    if (!lies_in_words(f.type)) return false;
+    for (int r = 0; r < ROWS; r += LANES) {
+        const int64_t first = to->first + r;
+        const struct word_panel words = {to->panel->numbers + first * WORD,
+                                         to->panel->scales + first, to->panel->offsets + first,
+                                         to->panel->starts + first, to->stride};
+        pack_lanes(f, to->rows + r, to->k, &words);
+    }
+    return true;
 }
 
 #endif

@@ -50,7 +50,7 @@ enum {
 // that are multiplied as words need two strips that follow each other, of half the depth each.
 struct strip {
     union {
-        uint8_t numbers[STRIP_DEPTH / 4][STRIP_COLUMNS][4]; // larger by COLUMN_BIAS
+        uint8_t numbers[STRIP_DEPTH * STRIP_COLUMNS]; // larger by COLUMN_BIAS, RUN of each column
         int16_t words[STRIP_DEPTH / 4][STRIP_COLUMNS][2];
     };
     float scales[STRIP_DEPTH / ROUNDED_GROUP][STRIP_COLUMNS];
@@ -59,7 +59,7 @@ struct strip {
 
 // Rows that are multiplied with strips, STRIP_DEPTH elements deep: vectors side by side.
 struct strip_panel {
-    int8_t numbers[STRIP_DEPTH * STRIP_PANEL]; // four bytes of a row, then of the next
+    int8_t numbers[STRIP_DEPTH * STRIP_PANEL]; // some of a row, then as many of the next
     float scales[STRIP_GROUPS * STRIP_PANEL];
     float offsets[STRIP_GROUPS * STRIP_PANEL];
     int32_t starts[STRIP_GROUPS * STRIP_PANEL]; // -128 times the sum of the numbers

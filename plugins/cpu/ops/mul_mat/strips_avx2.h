@@ -7,11 +7,13 @@
 #ifndef CPU_STRIPS_AVX2_H
 #define CPU_STRIPS_AVX2_H
 
+#include "ops/mul_mat/panel_words.h"
 #include "ops/mul_mat/repacked_lanes.h"
 #include "simd/words.h"
 
 enum {
     COLUMN_BIAS = 0,
+    RUN = 4, // numbers of a row, or of a column, that lie side by side
     VECTORS_PER_PANEL = 2,
     VECTOR_ROWS = ROWS / VECTORS_PER_PANEL,
     ALL_BITS = 255, // numbers that no bias makes small enough
@@ -121,7 +123,7 @@ CPU_INLINE int chain_of(const int most) {
 #define KEEP_APART(index) __asm__("" : "+r"(index))
 
 // Pairs of products of `chain` fours of the rows with as many columns as are computed together.
-CPU_INLINE void add_chain(const int8_t *numbers, const uint8_t (*x)[STRIP_COLUMNS][4],
+CPU_INLINE void add_chain(const int8_t *numbers, const uint8_t (*x)[STRIP_COLUMNS][RUN],
                           const int chain, const int columns, __m256i (*pairs)[VECTORS_PER_PANEL]) {
     CPU_UNROLLED
     for (int t = 0; t < chain; ++t) {
@@ -144,7 +146,7 @@ CPU_INLINE void add_chain(const int8_t *numbers, const uint8_t (*x)[STRIP_COLUMN
 }
 
 // Products of a group, numbers from `four` fours on, with columns from the first of x on.
-CPU_INLINE void multiply_group(const struct strip_panel *a, const uint8_t (*x)[STRIP_COLUMNS][4],
+CPU_INLINE void multiply_group(const struct strip_panel *a, const uint8_t (*x)[STRIP_COLUMNS][RUN],
                                const int group, const int most, int64_t four, const int columns,
                                __m256i (*dots)[VECTORS_PER_PANEL]) {
     const int fours = group / 4, chain = MIN(chain_of(most), fours);
@@ -217,7 +219,8 @@ CPU_INLINE void add_group(const struct strip_panel *a, const struct strip *b, in
                        g * group / 2, columns, dots);
     else
         multiply_group(a,
-                       (const uint8_t(*)[STRIP_COLUMNS][4])b->numbers[of_strip * group / 4][first],
+                       (const uint8_t(*)[STRIP_COLUMNS][RUN])(
+                           b->numbers + of_strip * group * STRIP_COLUMNS + first * RUN),
                        group, most, g * group / 4, columns, dots);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {

@@ -4,7 +4,10 @@
 #ifndef CPU_STRIPS_VNNI_H
 #define CPU_STRIPS_VNNI_H
 
+#include "ops/mul_mat/panel_words.h"
+
 enum {
+    RUN = 4,           // numbers of a row, or of a column, that lie side by side
     COLUMN_BIAS = 128, // makes numbers of columns bytes without sign, as the instruction asks
     VECTORS_PER_PANEL = PANEL_ROWS / ROWS,
 };
@@ -69,7 +72,7 @@ CPU_INLINE void multiply_group(const struct strip_panel *a, const struct strip *
     for (int t = 0; t < group / 4; ++t) {
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
-            const __m512i x = broadcast_four(b->numbers[four + t][c]);
+            const __m512i x = broadcast_four(b->numbers + ((four + t) * STRIP_COLUMNS + c) * RUN);
             CPU_UNROLLED
             for (int v = 0; v < n; ++v)
                 dots[c][v] =
