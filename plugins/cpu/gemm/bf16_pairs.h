@@ -19,6 +19,16 @@ CPU_INLINE vf pairs_dot(vf sum, vf a, vf b) {
 CPU_INLINE vf pairs_round(const float *x) {
     return (vf)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(x + LANES), _mm512_loadu_ps(x));
 }
+#elif defined(CPU_NEON) && defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+enum { CPU_BF16_PAIRS = 1 };
+
+CPU_INLINE vf pairs_dot(vf sum, vf a, vf b) {
+    return (vf)vbfdotq_f32((float32x4_t)sum, (bfloat16x8_t)a, (bfloat16x8_t)b);
+}
+
+CPU_INLINE vf pairs_round(const float *x) {
+    return (vf)vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(vld1q_f32(x)), vld1q_f32(x + LANES));
+}
 #else
 enum { CPU_BF16_PAIRS = 0 };
 

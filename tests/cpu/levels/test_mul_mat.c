@@ -43,9 +43,15 @@ static bool product_is_packed(const struct ggml_tensor *node, int64_t columns) {
     return rows >= 48 && columns >= 16 && columns >= 4096 / rows;
 }
 
+// i8mm, which has products of BF16 too.
+static bool level_is_i8mm(void) {
+    const char *level = getenv("GGML_CPU_LEVEL");
+    return (!level || strcmp(level, "i8mm") == 0) && ggml_cpu_has_matmul_int8();
+}
+
 static bool is_rounded_to_bf16(const struct ggml_tensor *node, int64_t columns) {
     return node->src[0]->type == GGML_TYPE_BF16 && node->src[0]->ne[0] % 2 == 0 &&
-           level_multiplies_bytes() && product_is_packed(node, columns);
+           (level_multiplies_bytes() || level_is_i8mm()) && product_is_packed(node, columns);
 }
 
 static bool type_is_rounded(enum ggml_type type, int64_t columns) {
