@@ -8,9 +8,9 @@
 #include "ggml-cpu.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_inner.h"
-#include "ops/mul_mat/gemm_rounded.h"
-#include "ops/mul_mat/mul_repacked.h"
-#include "ops/mul_mat/mul_rounded.h"
+#include "ops/mul_mat/rounded/gemm_rounded.h"
+#include "ops/mul_mat/rounded/mul_repacked.h"
+#include "ops/mul_mat/rounded/mul_rounded.h"
 #include "types/unpack.h"
 
 static void unpack(enum ggml_type type, const void *x, float *y, int64_t n) {
@@ -58,7 +58,7 @@ static bool multiply_vector(const struct kernel_product *p) {
 static bool is_rounded(enum ggml_type type) {
     switch ((int)type) {
 #define CPU_BLOCK_ROW(NAME, ...) case GGML_TYPE_##NAME:
-#include "ops/mul_mat/rounded_list.inl"
+#include "ops/mul_mat/rounded/rounded_list.inl"
         return true;
     default: return false;
     }

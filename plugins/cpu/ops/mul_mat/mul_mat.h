@@ -5,7 +5,7 @@
 
 #include "gemm/gemm_size.h"
 #include "ggml-shape.h"
-#include "ops/mul_mat/rounded.h"
+#include "ops/mul_mat/rounded/rounded.h"
 
 enum { MUL_MAT_LINE = 64 }; // bytes; keeps threads on cache lines of their own
 

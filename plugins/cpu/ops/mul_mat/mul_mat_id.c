@@ -4,10 +4,10 @@
 #include "gemm/bf16_pairs.h"
 #include "gemm/gemm.h"
 #include "gemm/mul_vec.h"
-#include "ops/mul_mat/gemm_rounded.h"
 #include "ops/mul_mat/mul_mat_pack.h"
-#include "ops/mul_mat/mul_repacked.h"
-#include "ops/mul_mat/mul_rounded.h"
+#include "ops/mul_mat/rounded/gemm_rounded.h"
+#include "ops/mul_mat/rounded/mul_repacked.h"
+#include "ops/mul_mat/rounded/mul_rounded.h"
 
 enum {
     ROW_BLOCK = 16,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The products of a group are added as whole numbers, which is exact; then they are scaled and
 // added as floats.
-#include "ops/mul_mat/mul_rounded.h"
+#include "ops/mul_mat/rounded/mul_rounded.h"
 
-#include "ops/mul_mat/dot_bytes.h"
-#include "ops/mul_mat/round_group.h"
-#include "ops/mul_mat/rounded_lines.h"
-#include "ops/mul_mat/rounded_rows.h"
-#include "ops/mul_mat/word_dots.h"
+#include "ops/mul_mat/rounded/dot_bytes.h"
+#include "ops/mul_mat/rounded/round_group.h"
+#include "ops/mul_mat/rounded/rounded_lines.h"
+#include "ops/mul_mat/rounded/rounded_rows.h"
+#include "ops/mul_mat/rounded/word_dots.h"
 #include "types/blocks.h"
 
 enum {
@@ -312,11 +312,11 @@ typedef int (*dot_fn)(struct tile *t, int64_t columns, int64_t n_tiles);
         if (columns == 2) return dot_tiles(f, t, 2, n_tiles);                                      \
         return dot_tiles(f, t, COLUMNS, n_tiles);                                                  \
     }
-#include "ops/mul_mat/rounded_list.inl"
+#include "ops/mul_mat/rounded/rounded_list.inl"
 
 static const dot_fn dot_of[GGML_TYPE_COUNT] = {
 #define CPU_BLOCK_ROW(NAME, name, ...) [GGML_TYPE_##NAME] = dot_##name,
-#include "ops/mul_mat/rounded_list.inl"
+#include "ops/mul_mat/rounded/rounded_list.inl"
 };
 
 #if defined(__AVX2__)
@@ -334,11 +334,11 @@ typedef void (*lanes_fn)(struct word_tile *t, int64_t columns);
                 dot_words(f, t, COLUMNS);                                                          \
         }                                                                                          \
     }
-#include "ops/mul_mat/rounded_list.inl"
+#include "ops/mul_mat/rounded/rounded_list.inl"
 
 static const lanes_fn lanes_of[GGML_TYPE_COUNT] = {
 #define CPU_BLOCK_ROW(NAME, name, ...) [GGML_TYPE_##NAME] = lanes_##name,
-#include "ops/mul_mat/rounded_list.inl"
+#include "ops/mul_mat/rounded/rounded_list.inl"
 };
 
 // Stores the results of a tile of n rows, at most WORD_ROWS, from `row` on.

@@ -5,7 +5,7 @@
 #ifndef CPU_ROUNDED_ROWS_H
 #define CPU_ROUNDED_ROWS_H
 
-#include "ops/mul_mat/rounded.h"
+#include "ops/mul_mat/rounded/rounded.h"
 #include "types/blocks.h"
 
 #if defined(__AVX512BW__)
@@ -435,7 +435,7 @@ CPU_INLINE void add_quarters_tq2_0(struct lane_sums *sums, const char *const *bl
         sums[c].products = _mm512_fmadd_ps(dots[c], scales, sums[c].products);
 }
 
-#include "ops/mul_mat/rounded_planes.h"
+#include "ops/mul_mat/rounded/rounded_planes.h"
 
 // Tiles of four rows that are computed together.
 CPU_INLINE int sets_at_once(const struct block_format f, const int columns) {

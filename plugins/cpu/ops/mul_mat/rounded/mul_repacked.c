@@ -2,9 +2,9 @@
 // Lanes hold rows: products with four bytes of a column, which are broadcast, are added in 16 bits
 // as long as they fit, scaled as whole numbers, and added as floats once for each scale of the
 // column. What is rounded is said by intrinsics, so that compilers fuse alike for any columns.
-#include "ops/mul_mat/mul_repacked.h"
+#include "ops/mul_mat/rounded/mul_repacked.h"
 
-#include "ops/mul_mat/repacked_lanes.h"
+#include "ops/mul_mat/rounded/repacked_lanes.h"
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
 
@@ -124,11 +124,11 @@ typedef void (*dot_fn)(struct tile *t, int64_t columns);
         else                                                                                       \
             dot_tile(f, t, ROUNDED_COLUMNS);                                                       \
     }
-#include "ops/mul_mat/repacked_list.inl"
+#include "ops/mul_mat/rounded/repacked_list.inl"
 
 static const dot_fn dot_of[GGML_TYPE_COUNT] = {
 #define CPU_BLOCK_ROW(NAME, name, ...) [GGML_TYPE_##NAME] = dot_##name,
-#include "ops/mul_mat/repacked_list.inl"
+#include "ops/mul_mat/rounded/repacked_list.inl"
 };
 
 // `memory` holds the columns as cpu_round_columns() left them.

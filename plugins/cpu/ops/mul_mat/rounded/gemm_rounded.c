@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Lanes hold rows, four numbers of each; four of a column are broadcast. Products of a group are
 // added as whole numbers, which is exact, then scaled and added as floats.
-#include "ops/mul_mat/gemm_rounded.h"
+#include "ops/mul_mat/rounded/gemm_rounded.h"
 
 #include "gemm/interleave.h"
-#include "ops/mul_mat/round_group.h"
+#include "ops/mul_mat/rounded/round_group.h"
 #include "types/blocks.h"
 
 #if defined(__AVX512VNNI__) || (defined(__AVX2__) && !defined(__AVX512F__)) ||                     \
@@ -55,11 +55,11 @@ typedef void (*multiply_fn)(const struct strip_panel *a, const struct strip *b,
                             const struct tile *to);
 
 #if defined(__AVX512VNNI__)
-#include "ops/mul_mat/strips_vnni.h"
+#include "ops/mul_mat/rounded/strips_vnni.h"
 #elif defined(__AVX2__)
-#include "ops/mul_mat/strips_avx2.h"
+#include "ops/mul_mat/rounded/strips_avx2.h"
 #else
-#include "ops/mul_mat/strips_neon.h"
+#include "ops/mul_mat/rounded/strips_neon.h"
 #endif
 
 static const int8_t group_of[GGML_TYPE_COUNT] = {

@@ -4,7 +4,7 @@
 #define CPU_MUL_REPACKED_H
 
 #include "gemm/gemm.h"
-#include "ops/mul_mat/rounded.h"
+#include "ops/mul_mat/rounded/rounded.h"
 
 // Whether the level has this.
 enum {

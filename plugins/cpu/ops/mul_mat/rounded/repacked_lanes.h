@@ -4,7 +4,7 @@
 #ifndef CPU_REPACKED_LANES_H
 #define CPU_REPACKED_LANES_H
 
-#include "ops/mul_mat/rounded.h"
+#include "ops/mul_mat/rounded/rounded.h"
 #include "simd/bytes.h"
 #include "types/blocks.h"
 #include "types/repacked.h"

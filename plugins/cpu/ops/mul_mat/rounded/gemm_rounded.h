@@ -5,7 +5,7 @@
 #define CPU_GEMM_ROUNDED_H
 
 #include "gemm/gemm.h"
-#include "ops/mul_mat/rounded.h"
+#include "ops/mul_mat/rounded/rounded.h"
 
 // Whether the level has this, and so multiplies all but few columns.
 enum {

@@ -99,7 +99,7 @@ static inline bool may_round_src1(const struct ggml_tensor *node) {
 static inline bool rounds_few(const struct ggml_tensor *node) {
     switch ((int)node->src[0]->type) {
 #define CPU_BLOCK_ROW(NAME, ...) case GGML_TYPE_##NAME:
-#include "ops/mul_mat/rounded_list.inl"
+#include "ops/mul_mat/rounded/rounded_list.inl"
         return node->src[1]->type == GGML_TYPE_F32 && may_round_src1(node);
     default: return false;
     }

@@ -6,11 +6,11 @@
 #ifndef CPU_WORD_DOTS_H
 #define CPU_WORD_DOTS_H
 
-#include "ops/mul_mat/rounded.h"
+#include "ops/mul_mat/rounded/rounded.h"
 
 #if defined(__AVX2__)
 
-#include "ops/mul_mat/row_words.h"
+#include "ops/mul_mat/rounded/row_words.h"
 
 enum {
     // Vectors of rows that share what is loaded of columns: registers are too few for sums of more.

@@ -7,7 +7,7 @@
 #ifndef CPU_ROUNDED_LINES_H
 #define CPU_ROUNDED_LINES_H
 
-#include "ops/mul_mat/rounded.h"
+#include "ops/mul_mat/rounded/rounded.h"
 #include "types/blocks.h"
 
 #if defined(__AVX2__) && !defined(__AVX512BW__)

@@ -4,7 +4,7 @@
 #ifndef CPU_PANEL_WORDS_H
 #define CPU_PANEL_WORDS_H
 
-#include "ops/mul_mat/row_words.h"
+#include "ops/mul_mat/rounded/row_words.h"
 
 enum { WORDS_ARE_SIGNED = LANES == 16 }; // numbers of a panel have no bias
 

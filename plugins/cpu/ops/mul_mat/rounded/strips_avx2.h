@@ -7,8 +7,8 @@
 #ifndef CPU_STRIPS_AVX2_H
 #define CPU_STRIPS_AVX2_H
 
-#include "ops/mul_mat/panel_words.h"
-#include "ops/mul_mat/repacked_lanes.h"
+#include "ops/mul_mat/rounded/panel_words.h"
+#include "ops/mul_mat/rounded/repacked_lanes.h"
 #include "simd/words.h"
 
 enum {
@@ -107,7 +107,7 @@ static bool pack_repacked(const struct gemm_rows *rows, int64_t row, int64_t n_r
     case GGML_TYPE_##NAME:                                                                         \
         pack_eights(BLOCK_FORMAT(NAME, name, __VA_ARGS__), rows, row, n_rows, k0, k, panel);       \
         return true;
-#include "ops/mul_mat/repacked_list.inl"
+#include "ops/mul_mat/rounded/repacked_list.inl"
     default: return false;
     }
 }

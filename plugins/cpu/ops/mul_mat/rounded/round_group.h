@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "ops/mul_mat/rounded.h"
+#include "ops/mul_mat/rounded/rounded.h"
 #include "simd/bytes.h"
 
 // By comparing bit patterns without the sign, which order like the magnitudes of the numbers: no

@@ -4,7 +4,7 @@
 #ifndef CPU_STRIPS_VNNI_H
 #define CPU_STRIPS_VNNI_H
 
-#include "ops/mul_mat/panel_words.h"
+#include "ops/mul_mat/rounded/panel_words.h"
 
 enum {
     RUN = 4,           // numbers of a row, or of a column, that lie side by side

@@ -5,7 +5,7 @@
 #ifndef CPU_ROW_WORDS_H
 #define CPU_ROW_WORDS_H
 
-#include "ops/mul_mat/rounded.h"
+#include "ops/mul_mat/rounded/rounded.h"
 #include "simd/words.h"
 #include "types/blocks.h"
 

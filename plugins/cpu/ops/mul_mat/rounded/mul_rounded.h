@@ -5,8 +5,8 @@
 #define CPU_MUL_ROUNDED_H
 
 #include "gemm/gemm.h"
-#include "ops/mul_mat/gemm_rounded.h"
-#include "ops/mul_mat/rounded.h"
+#include "ops/mul_mat/rounded/gemm_rounded.h"
+#include "ops/mul_mat/rounded/rounded.h"
 
 // Whether the level is faster with whole numbers, of the types of rounded_list.inl: Q2_K, TQ2_0 and
 // FP4 are not where blocks have to be opened first, nor is IQ4 where tables of floats are.
