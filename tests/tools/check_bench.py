@@ -84,7 +84,7 @@ def check_kernels():
     done = run("kernels", "--check", "--kernel", "unpack", "--level", "scalar")
     check("kernels: compared only", done.returncode == 0 and done.stdout.startswith("scalar: 0 kernels differ") and
           done.stdout.count("\n") == 1, done)
-    done = run("kernels", "--kernel", "rounded", "--type", "q4_0", "-m", "9", "-k", "64", "-n", "2", "--seconds", "0.001",
+    done = run("kernels", "--kernel", "rounded", "--type", "Q4_0", "-m", "9", "-k", "64", "-n", "2", "--seconds", "0.001",
                "--json")
     report = json.loads(done.stdout) if done.returncode == 0 else {}
     rows = report.get("results", [])

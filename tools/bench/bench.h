@@ -48,8 +48,8 @@ double bench_median(double *values, int n);
 void bench_print_row(const char *label, unsigned label_width, const char *cells);
 // Reads a whole number in [low, high] from the text of an option.
 bool bench_read_number(const char *text, int low, int high, int *out_number);
-// Reads the name of a type of tensors from the text of an option; false after a message that names
-// those there are.
+// Reads the name of a type of tensors, in letters of either case, from the text of an option; false
+// after a message that names those there are.
 bool bench_read_type(const char *text, enum ggml_type *out_type);
 // The device of this name (NULL: the CPU); NULL after a message that names those there are.
 ggml_backend_dev_t bench_find_device(const char *name);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,7 +110,7 @@ bool bench_read_type(const char *text, enum ggml_type *out_type) {
     for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
         *out_type = (enum ggml_type)type;
         const char *name = ggml_type_name(*out_type);
-        if (name && strcmp(name, text) == 0 && ggml_blck_size(*out_type) > 0) return true;
+        if (name && strcasecmp(name, text) == 0 && ggml_blck_size(*out_type) > 0) return true;
     }
     fprintf(stderr, "ggml-bench: there is no type '%s'; there are:", text);
     for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
