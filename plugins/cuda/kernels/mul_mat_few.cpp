@@ -24,7 +24,8 @@ struct few_weights : weights<TYPE, ELEMENTS, BYTES, few_depth<ELEMENTS, BYTES>::
     enum {
         STAGE = FEW_ROWS * W::PITCH,
         STAGES = 44 * 1024 / STAGE < 6 ? 44 * 1024 / STAGE : 6,
-        KEPT = GPU_COPIES_AT_ONCE ? 1 : STAGES,     // in shared memory
+        STAGES_AT_ONCE = 1, // where copies are done at once
+        KEPT = GPU_COPIES_AT_ONCE ? STAGES_AT_ONCE : STAGES,
         SHARE = W::DEPTH / FEW_WARPS,               // of a warp
         GROUPS = SHARE / 16 < 16 ? SHARE / 16 : 16, // whose activations are in registers at a time
     };
@@ -71,7 +72,7 @@ GPU_FN void few_sums(gpu_thread g, const gpu_args &p, const few_operands &o, flo
     const u32 n_steps = (u32)((depth + F::DEPTH - 1) / F::DEPTH), last = o.m_left - 1;
     const i64 row_bytes = (i64)(depth / F::ELEMENTS * F::BYTES);
     const bool at_once = gpu_copies_at_once();
-    const u32 stages = at_once ? 1u : (u32)F::STAGES;
+    const u32 stages = at_once ? (u32)F::STAGES_AT_ONCE : (u32)F::STAGES;
     for (u32 i = 0; i + 1 < stages; ++i) {
         if (i < n_steps)
             copy_rows<F>(g, o.stages + i * F::STAGE, o.rows, a.nb[1], FEW_ROWS, last,
