@@ -115,17 +115,14 @@ def run_in_terminal(columns, *arguments, **environment):
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with subprocess.Popen([PROGRAM, *arguments], env=base, stdin=subprocess.DEVNULL, stdout=theirs,
                           stderr=theirs) as process:
-        os.close(theirs)
-        shown = b""
-        while select.select([ours], [], [], 120)[0]:
-            try:
-                data = os.read(ours, 65536)
-            except OSError:
-                break
-            if not data:
-                break
-            shown += data
-        process.kill()  # has ended, unless it wrote nothing for two minutes
+        shown, ended, deadline = b"", False, time.monotonic() + 120
+        # The other end stays open here: Linux may drop what is on its way when the last one is closed.
+        while not ended and time.monotonic() < deadline:
+            ended = process.poll() is not None
+            while select.select([ours], [], [], 0.1)[0]:
+                shown += os.read(ours, 65536)
+        process.kill()  # unless it has ended
+    os.close(theirs)
     os.close(ours)
     return shown.decode("utf-8", "replace").replace("\r\n", "\n")
 

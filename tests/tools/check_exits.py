@@ -6,6 +6,7 @@ Usage: check_exits.py PROGRAM..."""
 import fcntl
 import os
 import pty
+import select
 import struct
 import subprocess
 import sys
@@ -51,14 +52,13 @@ def on_terminal(columns, *command):
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
                           env={**os.environ, "TERM": "dumb", **ENVIRONMENT.get(os.path.basename(command[0]), {})}) as process:
-        os.close(theirs)
-        shown = b""
-        try:
-            while data := os.read(ours, 65536):
-                shown += data
-        except OSError:  # Linux: the other end is closed
-            pass
-        process.wait(100)
+        shown, ended = b"", False
+        # The other end stays open here: Linux may drop what is on its way when the last one is closed.
+        while not ended:
+            ended = process.poll() is not None
+            while select.select([ours], [], [], 0.1)[0]:
+                shown += os.read(ours, 65536)
+    os.close(theirs)
     os.close(ours)
     return shown.decode().replace("\r\n", "\n")
 
