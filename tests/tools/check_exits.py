@@ -30,7 +30,7 @@ STARTED_AS = {"ggml-bench-mpi": "ggml-bench mpi"}
 USAGE = {"ggml-exec": 125}  # as env and timeout have it: other numbers are the program's
 FAILED = {"ggml-exec": 125}
 # As if mpirun had started it: what is looked for here comes before MPI.
-ENVIRONMENT = {"ggml-node": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}}
+ENVIRONMENT = {"ggml-node": {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}}
 results = []
 
 
