@@ -10,10 +10,12 @@
 #include <stdint.h>
 
 enum {
-    WAIT_LOOK_NS = 50000, // longest to look, and what counts as soon
-    WAIT_HABIT = 2,       // messages in a row that must have come soon
-    WAIT_TRY = 32,        // of so many messages one is waited for in the way that took longer
-    WAIT_WEIGHT = 8,      // of so many messages the mean time is
+    // Longest to look, and what counts as soon: more than it takes to wake one processor that
+    // sleeps and then the other (40 us each in a virtual machine).
+    WAIT_LOOK_NS = 100000,
+    WAIT_HABIT = 2,  // messages in a row that must have come soon
+    WAIT_TRY = 32,   // of so many messages one is waited for in the way that took longer
+    WAIT_WEIGHT = 8, // of so many messages the mean time is
 };
 
 // Of one side. Zero-initialised: has learnt nothing.

@@ -54,6 +54,7 @@ struct times {
     double least_cost; // the least of them
     double difference; // of isolated and apart, median of the rounds
     double least;      // of the least that each of them took: what nothing else held up
+    double loop_cost;  // cost where nothing is computed between graphs
     double changed;    // isolated, when a parameter changed since
     double changed_cost;
 };
@@ -218,16 +219,17 @@ static double least(const double *values, int n) {
 
 // One list of each, a value per round.
 struct rounds {
-    double *here, *apart, *isolated, *device, *cost, *difference, *changed, *changed_cost;
+    double *here, *apart, *isolated, *device, *cost, *difference, *loop_cost, *changed,
+        *changed_cost;
 };
-enum { N_LISTS = 8 };
+enum { N_LISTS = 9 };
 
 static bool rounds_make(int runs, struct rounds *out_rounds) {
     const size_t n = (size_t)runs;
     double *all = calloc(N_LISTS * n, sizeof(all[0]));
     if (!all) return false;
-    *out_rounds = (struct rounds){all,         all + n,     all + 2 * n, all + 3 * n,
-                                  all + 4 * n, all + 5 * n, all + 6 * n, all + 7 * n};
+    *out_rounds = (struct rounds){all,         all + n,     all + 2 * n, all + 3 * n, all + 4 * n,
+                                  all + 5 * n, all + 6 * n, all + 7 * n, all + 8 * n};
     return true;
 }
 
@@ -241,18 +243,21 @@ static struct times summarise(const struct rounds *rounds, int runs) {
         .device = bench_median(rounds->device, runs) / 1e3,
         .cost = bench_median(rounds->cost, runs) / 1e3,
         .difference = bench_median(rounds->difference, runs) / 1e3,
+        .loop_cost = bench_median(rounds->loop_cost, runs) / 1e3,
         .changed = bench_median(rounds->changed, runs) / 1e3,
         .changed_cost = bench_median(rounds->changed_cost, runs) / 1e3,
     };
 }
 
 // Times all in turn, so that what else the machine does strikes them alike; then the isolated one
-// with a node that changes each time, which has to be sent again.
+// alone, as a program has it whose graphs are all computed there; and with a node that changes each
+// time, which has to be sent again.
 static bool measure_runs(struct contest *contest, const struct options *options,
                          struct times *out_times) {
     const int runs = options->runs, in_a_row = options->in_a_row;
     struct chain *isolated = &contest->isolated;
     struct rounds r;
+    double device;
     if (!rounds_make(runs, &r)) return false;
     bool good = true;
     for (int i = -3; i < runs && good; ++i) {
@@ -263,8 +268,9 @@ static bool measure_runs(struct contest *contest, const struct options *options,
         r.difference[at] = r.isolated[at] - r.apart[at];
         good = r.here[at] >= 0 && r.apart[at] >= 0 && r.isolated[at] >= 0;
     }
+    for (int i = 0; i < runs && good; ++i)
+        good = compute_isolated(isolated, 1, &device, &r.loop_cost[i]) >= 0;
     for (int i = 0; i < runs && good; ++i) {
-        double device;
         isolated->scaled->op_params[0] ^= 1; // the last bit of the factor
         r.changed[i] = compute_isolated(isolated, 1, &device, &r.changed_cost[i]);
         good = r.changed[i] >= 0;
@@ -303,16 +309,16 @@ static void print_times(const struct options *options, int n_nodes, const struct
         printf("%s\n    {\"nodes\": %d, \"us\": %.2f, \"apart_us\": %.2f, \"isolated_us\": %.2f, "
                "\"device_us\": %.2f, \"cost_us\": %.2f, \"least_cost_us\": %.2f, "
                "\"difference_us\": %.2f, \"least_difference_us\": %.2f, \"ratio\": %.4f, "
-               "\"changed_us\": %.2f, \"changed_cost_us\": %.2f}",
+               "\"loop_cost_us\": %.2f, \"changed_us\": %.2f, \"changed_cost_us\": %.2f}",
                first ? "" : ",", n_nodes, times->here, times->apart, times->isolated, times->device,
                times->cost, times->least_cost, times->difference, times->least, ratio,
-               times->changed, times->changed_cost);
+               times->loop_cost, times->changed, times->changed_cost);
         return;
     }
-    printf("%8d %10.1f %10.1f %10.1f %10.1f %8.1f %8.1f %11.1f %9.1f %8.3f %10.1f %8.1f\n", n_nodes,
-           times->here, times->apart, times->isolated, times->device, times->cost,
-           times->least_cost, times->difference, times->least, ratio, times->changed,
-           times->changed_cost);
+    printf("%8d %10.1f %10.1f %10.1f %10.1f %8.1f %8.1f %11.1f %9.1f %8.3f %8.1f %10.1f %8.1f\n",
+           n_nodes, times->here, times->apart, times->isolated, times->device, times->cost,
+           times->least_cost, times->difference, times->least, ratio, times->loop_cost,
+           times->changed, times->changed_cost);
 }
 
 // Measures and prints each size; false after the error was set.
@@ -324,9 +330,9 @@ static bool measure_all(const struct options *options, const struct devices *dev
         printf(", \"runs\": %d, \"samples\": [", options->runs);
     } else {
         printf("us per graph, medians of %d rounds\n"
-               "%8s %10s %10s %10s %10s %8s %8s %11s %9s %8s %10s %8s\n",
+               "%8s %10s %10s %10s %10s %8s %8s %11s %9s %8s %8s %10s %8s\n",
                options->runs, "nodes", "here", "apart", "isolated", "device", "cost", "least",
-               "difference", "of least", "ratio", "changed", "cost");
+               "difference", "of least", "ratio", "loop", "changed", "cost");
     }
     for (int i = 0; i < (options->nodes ? 1 : USUAL_SIZES); ++i) {
         struct times times;
@@ -366,7 +372,8 @@ static void print_usage(FILE *stream) {
         "the time that the device was busy with it: the median of the rounds, and the least. The "
         "difference is that of\n"
         "isolated and apart, by the median of the rounds and by the least that each of them\n"
-        "took, which counts where other programs keep the processors.\n\n"
+        "took, which counts where other programs keep the processors. Loop is the cost where one\n"
+        "isolated graph follows the other.\n\n"
         "  --device NAME      this device (default: the CPU)\n"
         "  --plugin-path DIR  load the plugins of this directory too\n"
         "  --nodes N          only graphs of about N nodes (default 40, 290, 1155)\n"
