@@ -9,7 +9,9 @@ import re
 import sys
 
 import headers
-from tap import Tap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
 
 # The builders of operations are in headers of their own that ggml.h includes.
 PARTS = {"ggml.h": ["ggml.h", "ggml-op.h", "ggml-op-image.h"]}

@@ -9,7 +9,9 @@ import re
 import sys
 
 import headers
-from tap import Tap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
 
 PROTOTYPE = re.compile(r"(?:GGML_NORETURN )?GGML_(?:BACKEND_)?API\b")
 ENTRY = re.compile(r" {4}\S.*\(\*(?!reserved)\w+\)\(")

@@ -11,7 +11,9 @@ import subprocess
 import sys
 
 from check_api import read_table
-from tap import Tap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
 
 
 def symbols(*command):

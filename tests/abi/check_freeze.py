@@ -15,7 +15,9 @@ import tempfile
 
 import check_growth
 import headers
-from tap import Tap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
 
 HEADERS = ["ggml-plugin-note.h", "ggml-plugin-host.h", "ggml-plugin-table.h", "ggml-backend-impl.h"] + headers.EXTENSIONS
 SHARED = {"ggml.h": ["ggml_tensor"], "ggml-backend.h": ["ggml_backend_dev_props", "ggml_backend_dev_caps", "ggml_backend_feature"]}

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-from tap import Tap
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
+
 
 PROGRAM = """
 #define GGML_OP_PARAM(text, word, n, since) | word n since

@@ -12,7 +12,9 @@ import sys
 import tempfile
 
 import headers
-from tap import Tap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
 
 FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 # In C++ a function may not have a struct's name without shadowing its constructor; ggml's API has one.

@@ -10,7 +10,9 @@ import subprocess
 import sys
 
 import headers
-from tap import Tap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
 
 PREFIXES = {"statuses": "GGML_HOST_", "types": "GGML_TYPE_", "tensor_flags": "GGML_TENSOR_FLAG_",
             "operations": "GGML_OP_", "unary_operations": "GGML_UNARY_OP_", "glu_operations": "GGML_GLU_OP_"}

@@ -11,7 +11,9 @@ import sys
 import tempfile
 
 import headers
-from tap import Tap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
 
 CONTRACT = ["ggml-plugin-note.h", "ggml-plugin-host.h", "ggml-plugin-table.h", "ggml-plugin-sdk.h", "ggml-backend-impl.h",
             "ggml-graph.h"] + headers.EXTENSIONS

@@ -9,7 +9,9 @@ import shutil
 import subprocess
 import sys
 
-from tap import Tap
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
+
 
 
 def dynamic_symbols(path, option):

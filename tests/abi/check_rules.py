@@ -8,7 +8,9 @@ import os
 import re
 import sys
 
-from tap import Tap
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
+
 
 PATH = re.compile(r"`((?:abi|core|plugins|tests|tools)/[\w./-]+)`")
 

@@ -11,6 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 STRUCTS = {
     "Note": "ggml_plugin_note", "Host": "ggml_host_table", "HostMemory": "ggml_extension_host_memory", "Tensor": "ggml_tensor",
     "Graph": "ggml_graph", "Caps": "ggml_backend_dev_caps", "Props": "ggml_backend_dev_props",
@@ -21,14 +24,6 @@ STRUCTS = {
 # Members of another name, and arrays that stand for several, by the first of those.
 OTHERWISE = {"kind": "type", "r#async": "async"}
 STREAM_ARRAYS = {"transfers": "set_tensor_async", "plans": "graph_plan_create", "events": "event_record"}
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join("# %s\n" % line for line in str(text).splitlines()[-30:]), flush=True)
 
 
 def structs_of(source):
@@ -98,8 +93,7 @@ def main():
         check("the numbers of %s" % module, said and all(known.get(name) == number for name, number in said.items()), (said, known))
     with open(os.path.join(crate, "src/lib.rs"), encoding="utf-8") as file:
         check("the layout number", "LAYOUT_HASH: u64 = %s;" % numbers["layout_number"] in file.read())
-    print("1..%d" % len(results))
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

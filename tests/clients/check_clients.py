@@ -13,23 +13,18 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 SOURCE, BUILD = (os.path.abspath(path) for path in sys.argv[1:3])
 SAMPLE = os.path.join(SOURCE, "tests", "clients", "one-binary")
 PLUGIN = os.path.join(BUILD, "plugins", "cpu", "ggml-cpu.so")
 EXPECTED = "CPU computed [9, 4]"
-results = []
 
 
 def run(command, **options):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, stdin=subprocess.DEVNULL, timeout=900, **options).stdout
-
-
-def check(name, condition, text=""):
-    results.append(condition)
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line}\n" for line in text.splitlines()[-40:]), flush=True)
 
 
 class Workshop:
@@ -238,8 +233,7 @@ def main():
         program = workshop.cmake_all()
         code, text = run_sample(workshop, program)
         check("ggml::all: computes", code == 0 and EXPECTED in text, text)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -13,16 +13,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import finish, program  # noqa: E402
+
 SCRIPT, LIBRARY, BENCH, DEVICES, CONFORMANCE, *PRIMITIVES = map(os.path.abspath, sys.argv[1:])
 STAGES = ["Device", "Primitives", "Speed of operations", "Speed of a model", "PyTorch", "Compliance", "Stress", "Conformance"]
-results = []
-
-
-def ok(condition, name, text=""):
-    results.append(bool(condition))
-    print("ok" if condition else "not ok", len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line}\n" for line in str(text).splitlines()[-40:]), end="", flush=True)
 
 
 def stand_in(folder, name, text):
@@ -57,9 +52,9 @@ def main():
             os.symlink(path, os.path.join(tools, os.path.basename(path)))
         stand_in(tools, "ggml-plugin-check", 'echo "ok 1 - $3"')
         code, text, page, data = run(os.path.join(folder, "good"), tools=tools)
-        ok(code == 0 and all(s["outcome"] in ("passed", "not there") for s in data["stages"]), "every stage passes", text + page)
-        ok([s["stage"] for s in data["stages"]] == STAGES and all(f"\n## {name}\n" in page for name in STAGES), "every stage is there", page)
-        ok(data.get("limits", {}).get("flops") == 790e12 and len(data["targets"]) > 2 and "MUL_MAT" in page,
+        program.ok(code == 0 and all(s["outcome"] in ("passed", "not there") for s in data["stages"]), "every stage passes", text + page)
+        program.ok([s["stage"] for s in data["stages"]] == STAGES and all(f"\n## {name}\n" in page for name in STAGES), "every stage is there", page)
+        program.ok(data.get("limits", {}).get("flops") == 790e12 and len(data["targets"]) > 2 and "MUL_MAT" in page,
            "what was measured stands beside the limits and targets", page)
         hangs = stand_in(folder, "hangs", 'case "$*" in *1999*) sleep 100 & sleep 100 ;; esac; exit 4')
         for name in ("ggml-devices", "ggml-bench"):
@@ -67,12 +62,11 @@ def main():
             stand_in(tools, name, "exit 3")
         stand_in(tools, "ggml-plugin-check", 'echo "not ok 1 - planted"; exit 1')
         code, text, page, data = run(os.path.join(folder, "bad"), "--most", "5", tools=tools, conformance=hangs)
-        ok(code == 1 and outcome(data, "Compliance") == "failed, status 1" and "not ok 1 - planted" in page, "what fails is told", page)
-        ok(outcome(data, "Stress") == "cut off" and outcome(data, "Conformance") == "failed, status 4", "what hangs is cut off", page + text)
+        program.ok(code == 1 and outcome(data, "Compliance") == "failed, status 1" and "not ok 1 - planted" in page, "what fails is told", page)
+        program.ok(outcome(data, "Stress") == "cut off" and outcome(data, "Conformance") == "failed, status 4", "what hangs is cut off", page + text)
         code, text, page, data = run(os.path.join(folder, "late"), "--seconds", "0", tools=tools)
-        ok(code == 1 and all(s["outcome"] == "no time" for s in data["stages"]), "nothing is begun without time", page + text)
-    print(f"1..{len(results)}")
-    sys.exit(not all(results))
+        program.ok(code == 1 and all(s["outcome"] == "no time" for s in data["stages"]), "nothing is begun without time", page + text)
+    sys.exit(finish())
 
 
 main()

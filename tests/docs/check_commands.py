@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import finish, program  # noqa: E402
+
 SOURCE, BUILD = (os.path.abspath(path) for path in sys.argv[1:3])
 
 
@@ -85,14 +88,6 @@ FILES = {
 }
 # Documents whose commands run in a copy of the source tree, with the build folder unless they make one.
 IN_SOURCES = {"CONTRIBUTING.md", "docs/plugins/cuda.md", "docs/real-programs.md", "docs/writing-a-plugin.md"}
-results = []
-
-
-def ok(condition, name, text=""):
-    results.append(bool(condition))
-    print("ok" if condition else "not ok", len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line}\n" for line in str(text).splitlines()[-25:]), end="", flush=True)
 
 
 def read(path):
@@ -180,14 +175,14 @@ def check_document(document, env, ci, used):
             used.add(command)
             name = f"{document}: {command}"
             if isinstance(instead, Ci):
-                ok(instead.text in ci, f"{name} # in .ci/run")
+                program.ok(instead.text in ci, f"{name} # in .ci/run")
             elif isinstance(instead, Needs):
-                ok(True, f"{name} # SKIP needs {instead.what}; run by {instead.covered}")
+                program.ok(True, f"{name} # SKIP needs {instead.what}; run by {instead.covered}")
             else:
                 if instead.startswith("meson setup build"):  # a new one
                     os.unlink(os.path.join(folder, "build"))
                 good, output = shell.run(instead)
-                ok(good, name, output)
+                program.ok(good, name, output)
 
 
 def check_picture(env):
@@ -196,14 +191,14 @@ def check_picture(env):
     with tempfile.TemporaryDirectory() as nothing:  # in place of a machine's GPUs, which have a heading of their own
         done = subprocess.run(["ggml-devices", "--sysfs", nothing], env=env, text=True, stdout=subprocess.PIPE, check=False)
     printed = [line for line in done.stdout.splitlines() if line and not line.startswith(" ")]
-    ok(printed and set(printed) <= set(drawn), "the picture of ggml-devices is what it prints; tools/draw-devices draws it",
+    program.ok(printed and set(printed) <= set(drawn), "the picture of ggml-devices is what it prints; tools/draw-devices draws it",
        f"printed {printed}\ndrawn {drawn}")
     # Of a machine that hwloc pretends, where there is one, all but the devices.
     machine = re.search(r'^MACHINE = "(.*)"', read("tools/draw-devices"), re.M)[1]
     done = subprocess.run(["ggml-devices", "--svg", "-"], env={**env, "HWLOC_SYNTHETIC": machine}, text=True, stdout=subprocess.PIPE, check=False)
     drawn, shown = ([text for text in re.findall("<text [^>]*>([^<]*)", svg) if "(" not in text]
                     for svg in (read("docs/diagrams/machine.svg"), done.stdout))
-    ok(shown == drawn if "Package 1" in shown else shown, "so is that of a machine; tools/draw-devices --machine draws it",
+    program.ok(shown == drawn if "Package 1" in shown else shown, "so is that of a machine; tools/draw-devices --machine draws it",
        f"drawn then {drawn}\nnow {shown}")
 
 
@@ -218,9 +213,8 @@ def main():
             check_document(document, env, ci, used)
         check_picture(env)
     unused = sorted(set(COMMANDS) - used)
-    ok(not unused, "no document lacks a command that this test knows", "\n".join(unused))
-    print(f"1..{len(results)}")
-    sys.exit(0 if all(results) else 1)
+    program.ok(not unused, "no document lacks a command that this test knows", "\n".join(unused))
+    sys.exit(finish())
 
 
 main()

@@ -8,15 +8,12 @@ import os
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 BENCH, NODE = sys.argv[1:3]
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl_vader_single_copy_mechanism", "none"]
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GGML_MPI_DEADLINE": "20"}
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, *([f"# {text}"] if not condition else []))
 
 
 def run(*command):
@@ -36,8 +33,7 @@ def main():
           rows)
     done = run(*MPIRUN, "-n", "1", BENCH, "mpi", *small)
     check("without nodes it is exit status 3, and how to start is said", done.returncode == 3 and "ggml-node" in done.stderr, done)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -10,14 +10,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 RUN, TEST, NODE = sys.argv[1:4]
 SIZE, OFFSET = 9 << 20, 12345  # as in test_mpi.c
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, *([f"# {text}"] if not condition else []))
 
 
 def write(folder, name, data):
@@ -48,8 +45,7 @@ def main():
         check("without a directory nothing is", status == 0 and read == 0, text)
     done = subprocess.run([NODE, "--weights", "/nonexistent"], text=True, stderr=subprocess.PIPE, timeout=100, check=False)
     check("a directory that there is not is named", done.returncode == 2 and "no directory: /nonexistent" in done.stderr, done)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

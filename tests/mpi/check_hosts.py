@@ -3,19 +3,17 @@
 """ggml-devices in a job with two nodes: hosts, nodes and measured links, as text and as JSON. Speaks TAP.
 
 Usage: check_hosts.py RUN.SH GGML-DEVICES GGML-NODE"""
+import os
 import json
 import re
 import socket
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 RUN, DEVICES, NODE = sys.argv[1:4]
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, *([f"# {text}"] if not condition else []))
 
 
 def devices(option):
@@ -33,8 +31,7 @@ def main():
     check("the JSON says the same", [node["name"] for node in document["nodes"]] == ["MPI1", "MPI2"] and
           [(link["from"], link["to"]) for link in document["links"]] == [(None, "MPI1"), (None, "MPI2"), ("MPI1", "MPI2")] and
           all(0 < link["seconds"] < 10 and link["bytes_per_second"] > 1e3 for link in document["links"]), document)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -11,14 +11,11 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 RUN, TEST, NODE, MAJOR = sys.argv[1:5]
-results = []
 processes = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, *([f"# {text}"] if not condition else []))
 
 
 def start(*command, **options):
@@ -76,8 +73,7 @@ def main():
                 if process.poll() is None:
                     process.terminate()
                 process.wait()
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -9,16 +9,13 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 RUN, TEST, NODE = sys.argv[1:4]
 NODES, TOKENS, TIMES = 2, 8, (2, 6)
 # As counted; quiet sets are not answered. Half a message of room, as a slow run has a ping now and then.
 MOST_TAKEN, MOST_ANSWERS, PINGS = 15, 12.5, 0.5
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, *([f"# {text}"] if not condition else []))
 
 
 def count(times):
@@ -38,8 +35,7 @@ def main():
     check(f"at most {MOST_TAKEN} come", taken < MOST_TAKEN + PINGS, taken)
     # How many are left out depends on who is faster; all of them together do not.
     check(f"at most {MOST_ANSWERS} are answered or left out", sent + left_out < MOST_ANSWERS + PINGS, sent + left_out)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -11,20 +11,15 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 DEVICES, NODE, APP, STRANGER, MAJOR, EXITS, WATCH = sys.argv[1:8]
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl_vader_single_copy_mechanism", "none"]
 MARK = f"GGML_TEST_MARK={os.getpid()}"
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GGML_MPI_DEADLINE": "20",
                "GGML_TEST_MARK": str(os.getpid())}
 SOON = 20  # seconds, less than what anybody waits for by itself
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    for line in str(text).splitlines() if not condition else []:
-        print("#", line, flush=True)
 
 
 def left_over():
@@ -159,8 +154,7 @@ def main():
     signals()
     left = await_nothing_left()
     check("no process is left", not left, left)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

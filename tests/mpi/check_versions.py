@@ -8,16 +8,13 @@ import os
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 DEVICES, NODE, MINOR, MAJOR = sys.argv[1:5]
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl_vader_single_copy_mechanism", "none",
           "--mca", "orte_abort_on_non_zero_status", "0"]
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GGML_MPI_DEADLINE": "20"}
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, *([f"# {text}"] if not condition else []))
 
 
 def devices(*nodes):
@@ -39,8 +36,7 @@ def main():
     check("it lends nothing", "MPI1:CPU" not in text, text)
     text = devices(MAJOR, NODE)
     check("the others of the job are used", "MPI1:CPU" in text and "this node 77.0" in text, text)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

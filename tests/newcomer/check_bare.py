@@ -13,22 +13,12 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish, skip  # noqa: E402
+
 SOURCE = os.path.abspath(sys.argv[1])
 LIBRARY, COMPILER = sys.argv[2], sys.argv[3:]
 C_LIBRARY = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"}
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line}\n" for line in str(text).splitlines()[-20:]), flush=True)
-
-
-def skip(name, reason):
-    results.append(True)
-    print("ok", len(results), "-", name, "# SKIP", reason, flush=True)
 
 
 def build(folder, name, *flags):
@@ -104,8 +94,7 @@ def main_musl():
         check("the library builds with musl, without a warning", built, text)
         LIBRARY = os.path.join(folder, "build", "core/lib/libggml.a")
         check_static(folder)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 def main():
@@ -120,8 +109,7 @@ def main():
             check("it names no other library", needed and not others, needed)
             check_alone("it runs where there is nothing else", program, needed)
         check_static(folder)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -15,14 +15,8 @@ sys.dont_write_bytecode = True
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 import report_data  # pylint: disable=wrong-import-position
 
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line[:300]}\n" for line in str(text).splitlines()[-10:]), flush=True)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
 
 
 def run(*command, **environment):
@@ -86,8 +80,7 @@ def main():
     if len(sys.argv) > 1 and sys.argv[1] == "--inside":
         disk, plugin = sys.argv[2:4]
         check_disk(disk, plugin, {os.path.basename(path): path for path in sys.argv[4:]})
-        print(f"1..{len(results)}")
-        return 0 if all(results) else 1
+        return finish()
     with tempfile.TemporaryDirectory() as folder:
         disk = os.path.join(folder, "disk")
         os.mkdir(disk)

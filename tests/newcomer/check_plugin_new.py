@@ -12,15 +12,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish, skip  # noqa: E402
+
 BUILD = os.path.abspath(sys.argv[1])
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line}\n" for line in str(text).splitlines()[-30:]), flush=True)
 
 
 class Place:
@@ -157,8 +152,7 @@ def check_documents(prefix):
     check("the contract, the guides and the licence are installed",
           {"LICENSE", "plugin-contract.md", "writing-a-plugin.md", "plugin-check.md", "security.md"} <= there, there)
     if not shutil.which("cmark-gfm"):
-        print(f"ok {len(results) + 1} - the contract as a page # SKIP no cmark-gfm")
-        results.append(True)
+        skip("the contract as a page", "no cmark-gfm")
         return
     with open(os.path.join(folder, "plugin-contract.md"), encoding="utf-8") as stream:
         rules = re.findall(r"^\*\*(GP-\d+)\.", stream.read(), re.M)
@@ -188,8 +182,7 @@ def main():
             check(f"wrong usage is told: {' '.join(wrong)!r}", not made and "--help" in text, text)
         made, text = place.run("ggml-plugin-new", "mine")
         check("what is there stays", not made and "is there already" in text, text)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

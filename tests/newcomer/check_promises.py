@@ -12,17 +12,12 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 README, PROGRAM, HELPER, HABITS, FIXTURES, CPU_PLUGIN = (os.path.abspath(path) for path in sys.argv[1:7])
 ENDED = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL, -signal.SIGTRAP}
 COMPUTED = "CPU computed 3\n"
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line[:300]}\n" for line in str(text).splitlines()[-10:]), flush=True)
 
 
 class Outcome:
@@ -90,8 +85,7 @@ def main():
     isolated = both(plugin, "DEFECT0", "isolated")[0]
     check(f"{rows[3]}: not with a process of its own", isolated.status == 0 and "is lost" in isolated.text and
           isolated.text.endswith(COMPUTED), isolated)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -12,20 +12,15 @@ import subprocess
 import sys
 import time
 
-results = []
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 # Program: arguments for which it needs many seconds, and what is then in the line.
 LONG = {
     "ggml-bench": (["ops", "--device", "CPU", "--op", "MUL_MAT"], r"measuring ops, \d+ s"),
     "ggml-conformance": (["--device", "CPU"], r"\w+/\S+, \d+ s"),
     "ggml-plugin-check": (["--deadline", "60"], r"\d+ of \d+ checks, \d+ s"),
 }
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line[:300]}\n" for line in str(text).splitlines()[-10:]), flush=True)
 
 
 class Run:
@@ -89,8 +84,7 @@ def main():
         commands["ggml-plugin-check"] = [programs["ggml-plugin-check"], *LONG["ggml-plugin-check"][0], os.path.abspath(hanging)]
     check_progress(commands)
     check_rows(programs["ggml-bench"])
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

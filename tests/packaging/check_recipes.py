@@ -14,21 +14,11 @@ import sys
 import tempfile
 import types
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish, skip  # noqa: E402
+
 SOURCE, LIBRARY, PLUGIN = (os.path.abspath(path) for path in sys.argv[1:4])
 COMPILER = sys.argv[4:]
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line[:300]}\n" for line in str(text).splitlines()[-25:]), flush=True)
-
-
-def skip(name, reason):
-    results.append(True)
-    print("ok", len(results), "-", name, "# SKIP", reason, flush=True)
 
 
 def run(command, folder, **environment):
@@ -291,8 +281,7 @@ def main():
         check_homebrew(folder, version, configured)
         check_release(folder)
         check_appimage(folder)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -16,16 +16,11 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 MODE, PROGRAM, SCHEMA, DEFECTS, DIRECTORY = sys.argv[1:6]
 GOOD = sys.argv[6:]
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name)
-    if not condition and text:
-        print("#", str(text).replace("\n", "\n# "))
 
 
 def run(*arguments):
@@ -222,8 +217,7 @@ def main():
     check_killed()
     check_good()
     check_defects(listed)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

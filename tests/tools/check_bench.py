@@ -9,16 +9,13 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 PROGRAM, PLUGIN = sys.argv[1:3]
 VULKAN_FOLDER = sys.argv[3] if len(sys.argv) > 3 else None
 # Memory is dear in virtual machines that are told of a cache of half a GiB.
 SMALL = ("--cache", "8")
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, *([f"# {text}"] if not condition else []))
 
 
 def run(*arguments):
@@ -229,8 +226,7 @@ def main():
     check_model()
     if VULKAN_FOLDER:
         check_launch()
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -20,10 +20,12 @@ import zlib
 
 import report_data
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 BENCH, DEVICES = (os.path.abspath(path) for path in sys.argv[1:3])
 KEEP = sys.argv[sys.argv.index("--keep") + 1] if "--keep" in sys.argv else None
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-results = []
 
 # Runs in the page: what is not where it should be, as text.
 LOOK = """(() => {
@@ -45,13 +47,6 @@ for (const svg of document.querySelectorAll('svg')) {
 if (document.documentElement.scrollWidth > innerWidth + 1) found.push('wider than the window: ' + document.documentElement.scrollWidth + ' of ' + innerWidth);
 return {texts, found, width: innerWidth, dark: matchMedia('(prefers-color-scheme: dark)').matches, paper: getComputedStyle(document.body).backgroundColor};
 })()"""
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line[:400]}\n" for line in str(text).splitlines()[-20:]), flush=True)
 
 
 class Browser:
@@ -171,8 +166,7 @@ def main():
             check_drawings(browser, folder)
         finally:
             browser.end()
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

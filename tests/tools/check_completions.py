@@ -10,16 +10,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 BASH, ZSH, FISH = sys.argv[1:4]
 PROGRAMS = sys.argv[4:]
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line}\n" for line in str(text).splitlines()[-20:]), flush=True)
 
 
 def help_of(program, *names):
@@ -93,8 +88,7 @@ def main():
         if shutil.which(shell):
             done = subprocess.run([shell, "-n", path], check=False, stderr=subprocess.PIPE, timeout=60)
             check(f"{shell} reads it", done.returncode == 0, done)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -9,15 +9,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 PROGRAM = sys.argv[1]
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line}\n" for line in str(text).splitlines()[-20:]), flush=True)
 
 
 def run(*arguments):
@@ -47,8 +42,7 @@ def main():
             lines = [line for line in done.stdout.splitlines() if line.startswith("Bail out!")]
             check("a crash names its case", done.returncode != 0 and len(lines) == 1 and "signal 6" in lines[0] and
                   "case ADD/f32" in lines[0], done)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ import termios
 import time
 import xml.etree.ElementTree as ElementTree
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 try:
     import jsonschema
 except ImportError:
@@ -30,14 +33,6 @@ VULKAN = sys.argv[5] if len(sys.argv) > 5 else None  # the folder of the Vulkan 
 BUILD = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(PLUGIN))))
 PLANTED_HWLOC = os.environ.get("GGML_TEST_PLANTED_HWLOC")
 CACHE = tempfile.mkdtemp()
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line}\n" for line in str(text).splitlines()[-30:]), flush=True)
 
 
 def run(*arguments, **environment):
@@ -793,8 +788,7 @@ def main():
         check_self_tests()
         check_figures()
     shutil.rmtree(CACHE)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -10,9 +10,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 EXEC, LIBGGML, SYMBOLS, VERSION, INCLUDE = sys.argv[1:6]
 CC = os.environ.get("CC", "cc").split()
-results = []
 
 PROGRAM = """
 #include <stdio.h>
@@ -28,13 +30,6 @@ int main(int argc, char **argv) {
 FAKE = "#include <stddef.h>\n{}\n"
 FAKE_BASE = 'const char *ggml_version(void) { return "fake"; } void ggml_no_such_thing(void) {}'
 FAKE_GGML = "size_t ggml_backend_reg_count(void) { return 77; } void ggml_backend_load_all(void) {}"
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line}\n" for line in str(text).splitlines()[-30:]), flush=True)
 
 
 def run(*arguments, **environment):
@@ -111,8 +106,7 @@ def main():
     code, text = run(EXEC, "--help")
     check("--help", code == 0 and text.startswith("Usage:"), text)
     check("--version", run(EXEC, "--version") == (0, f"ggml-exec {VERSION}\n"), run(EXEC, "--version"))
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import subprocess
 import sys
 import termios
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 # Program: arguments that write something within a second; option that names something, exit status, what is listed then.
 TOOLS = {
     "ggml-devices": (["--names"], [(["NONE"], 3, "CPU"), (["--device", "NONE"], 3, "CPU"), (["--color", "red"], 2, "never")]),
@@ -31,14 +34,6 @@ USAGE = {"ggml-exec": 125}  # as env and timeout have it: other numbers are the 
 FAILED = {"ggml-exec": 125}
 # As if mpirun had started it: what is looked for here comes before MPI.
 ENVIRONMENT = {"ggml-node": {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}}
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line[:300]}\n" for line in str(text).splitlines()[-10:]), flush=True)
 
 
 def run(program, *arguments, out=subprocess.PIPE):
@@ -106,8 +101,7 @@ def check_tool(program):
 def main():
     for program in sys.argv[1:]:
         check_tool(os.path.abspath(program))
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

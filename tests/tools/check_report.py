@@ -15,20 +15,15 @@ import xml.etree.ElementTree as ElementTree
 
 import report_data
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish, skip  # noqa: E402
+
 try:
     import jsonschema
 except ImportError:
     jsonschema = None
 
 PROGRAM, SCHEMA = os.path.abspath(sys.argv[1]), sys.argv[2]
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line[:300]}\n" for line in str(text).splitlines()[-20:]), flush=True)
 
 
 def run(folder, *arguments, **options):
@@ -83,8 +78,7 @@ def write_json(path, value):
 
 def check_schema(name, data):
     if not jsonschema:
-        print(f"ok {len(results) + 1} - {name} # SKIP no jsonschema")
-        results.append(True)
+        skip(name, "no jsonschema")
         return
     with open(SCHEMA, encoding="utf-8") as stream:
         schema = json.load(stream)
@@ -231,8 +225,7 @@ def main():
         check_measuring(folder)
         check_refusals(folder)
         check_hostile(folder)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

@@ -10,18 +10,13 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 STATIC, SHARED, DEVICES, LIBRARY, CPU, NULL, VULKAN = (os.path.abspath(path) for path in sys.argv[1:8])
 WRAPPER = sys.argv[8:]
 ODD = "Größe 文件 имя"  # in no single code page
 EXPECTED = "CPU computed [9, 4]"
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(condition)
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    if not condition:
-        print("".join(f"# {line}\n" for line in text.splitlines()[-40:]), flush=True)
 
 
 def run(program, *arguments, cwd=None, **variables):
@@ -120,8 +115,7 @@ def main():
         check_vulkan(folder)
         check_refused(os.path.join(folder, "refused " + ODD))
         check_devices(folder)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

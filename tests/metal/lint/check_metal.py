@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from tap import Tap  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 OPTIONS = ["-target", "arm64-apple-macos13", "-x", "c++", "-std=c++14", "-nostdinc", "-nostdinc++", "-Wall", "-Wextra",
            "-Werror", "-Wno-unused-function", "-Wno-unknown-pragmas", "-isystem", HERE, "-D__METAL_VERSION__=300"]
@@ -110,30 +113,25 @@ def main():
     clang, flattened, source, *kernel_lists = sys.argv[1:6]
     folders = sys.argv[6:]
     text = open(flattened, encoding="utf-8").read()
-    results = []
+    tap = Tap()
     fault = first_fault(clang, text)
-    results.append((fault is None, "the kernels are within Metal's language", fault))
+    tap.ok(fault is None, "the kernels are within Metal's language", fault)
     same = preprocessed(clang, flattened, []) == preprocessed(clang, source, folders)
-    results.append((same, "the flattened text means what the source does", "it differs"))
+    tap.ok(same, "the flattened text means what the source does", "it differs")
     kernels = set(re.findall(r"^GPU_KERNEL\((\w+)", text, re.M))
     rows = "".join(open(path, encoding="utf-8").read() for path in kernel_lists)
     listed = {"kernel_" + name for name in re.findall(r"^(?:SIMT|METAL)_KERNEL\((\w+)\)", rows, re.M)}
-    results.append((kernels == listed, f"all {len(listed)} kernels of the list are there", str(kernels ^ listed)))
+    tap.ok(kernels == listed, f"all {len(listed)} kernels of the list are there", str(kernels ^ listed))
     known = frozenset(own_lines(text).splitlines()) if fault is None else frozenset()
     for old, new, what in MISTAKES:
         if old not in text:
-            results.append((False, f"planted: {what}", f"nothing to replace: {old}"))
+            tap.ok(False, f"planted: {what}", f"nothing to replace: {old}")
             continue
         found = first_fault(clang, text.replace(old, new, 1), known)
-        results.append((found is not None, f"planted: {what}", "it isn't found"))
+        tap.ok(found is not None, f"planted: {what}", "it isn't found")
         if found:
             print(f"# {what}: {found}")
-    print(f"1..{len(results)}")
-    for number, (good, name, why) in enumerate(results, 1):
-        print(f"{'ok' if good else 'not ok'} {number} - {name}")
-        if not good:
-            print(f"# {why}")
-    return 0 if all(good for good, _, _ in results) else 1
+    return tap.plan()
 
 
 sys.exit(main())
