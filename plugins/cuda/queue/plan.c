@@ -4,74 +4,27 @@
 
 #include "gpu/base/util.h"
 
-// Functions and a planner per set of features, as planners have no state of their own.
-#define PLANNER(name_, features)                                                                   \
-    static bool add_##name_(struct gpu_plan *plan, const struct ggml_tensor *node) {               \
-        return simt_step_add(plan, node, features);                                                \
-    }                                                                                              \
-    static bool fuse_##name_(struct gpu_plan *plan, const struct gpu_fused *fused) {               \
-        return simt_step_fuse(plan, fused, features);                                              \
-    }
-
-PLANNER(plain, 0)
-PLANNER(f16, SIMT_TENSOR_F16)
-PLANNER(tensor, SIMT_TENSOR_CORES)
-PLANNER(warpgroup, SIMT_TENSOR_CORES | SIMT_WARPGROUPS)
-
-static const struct gpu_planner plain_planner = {
+static const struct gpu_planner planner = {
     .name = "CUDA",
     .launch_bytes = sizeof(struct simt_step),
-    .add = add_plain,
+    .add = simt_step_add,
     .fuse =
         {
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_plain,
-#include "gpu/graph/fuse_list.inl"
-        },
-};
-static const struct gpu_planner f16_planner = {
-    .name = "CUDA",
-    .launch_bytes = sizeof(struct simt_step),
-    .add = add_f16,
-    .fuse =
-        {
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_f16,
-#include "gpu/graph/fuse_list.inl"
-        },
-};
-static const struct gpu_planner tensor_planner = {
-    .name = "CUDA",
-    .launch_bytes = sizeof(struct simt_step),
-    .add = add_tensor,
-    .fuse =
-        {
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_tensor,
-#include "gpu/graph/fuse_list.inl"
-        },
-};
-static const struct gpu_planner warpgroup_planner = {
-    .name = "CUDA",
-    .launch_bytes = sizeof(struct simt_step),
-    .add = add_warpgroup,
-    .fuse =
-        {
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = fuse_warpgroup,
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = simt_step_fuse,
 #include "gpu/graph/fuse_list.inl"
         },
 };
 
 // The names of fusions in GGML_CUDA_DISABLE_FUSION are left out, as in the Vulkan plugin.
 void cuda_plan_init(struct gpu_plan *plan, unsigned features) {
-    const struct gpu_planner *planner = features & SIMT_WARPGROUPS    ? &warpgroup_planner
-                                        : features & SIMT_TENSOR_BF16 ? &tensor_planner
-                                        : features & SIMT_TENSOR_F16  ? &f16_planner
-                                                                      : &plain_planner;
-    gpu_plan_init(plan, planner, gpu_fusions_named(gpu_config("GGML_CUDA_DISABLE_FUSION")));
+    gpu_plan_init(plan, &planner, gpu_fusions_named(gpu_config("GGML_CUDA_DISABLE_FUSION")));
+    plan->features = features;
 }
 
 bool cuda_plan_use_less(struct gpu_plan *plan) {
     enum { MUCH = 1 << 20 };
-    if (plan->planner != &warpgroup_planner || plan->scratch_bytes <= MUCH) return false;
-    plan->planner = &tensor_planner;
+    if (!(plan->features & SIMT_WARPGROUPS) || plan->scratch_bytes <= MUCH) return false;
+    plan->features &= ~(unsigned)SIMT_WARPGROUPS;
     return true;
 }
 

@@ -36,6 +36,8 @@ struct gpu_plan {
     size_t scratch_used;  // by the node that is being encoded
     size_t scratch_bytes; // most that a node needs
     bool out_of_memory;
+    unsigned
+        features; // of the device that kernels may use: the plugin's bits, 0 unless it sets them
     uint32_t fusions_disabled; // bits as gpu_fusions_named() returns them
 };
 

@@ -28,9 +28,9 @@ static void use_tensors(struct simt_step *l, const struct ggml_tensor *node) {
 
 // Prepares the kernel of a node, and another one where its parts have to be joined. Scratch memory
 // is that of the plan: launches that use it have to run in order.
-bool simt_step_add(struct gpu_plan *plan, const struct ggml_tensor *node, unsigned features) {
+bool simt_step_add(struct gpu_plan *plan, const struct ggml_tensor *node) {
     struct simt_step *l = gpu_plan_append(plan);
-    if (!l || !simt_kernel_prepare_for(&l->work, node, features)) return false;
+    if (!l || !simt_kernel_prepare_for(&l->work, node, plan->features)) return false;
     use_tensors(l, node);
     if (l->work.scratch == 0) return true;
     const struct simt_work first = l->work;
@@ -77,9 +77,9 @@ static bool add_copy(struct gpu_plan *plan, const struct ggml_tensor *from,
     return true;
 }
 
-bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused, unsigned features) {
+bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
     struct simt_step *l = gpu_plan_append(plan);
-    if (!l || !simt_fuse_prepare(&l->work, fused, features)) return false;
+    if (!l || !simt_fuse_prepare(&l->work, fused, plan->features)) return false;
     simt_step_use_fused(l, fused);
     if (!fused->indirect) return true;
     l->tensors[0] = fused->operands[0]; // it is written instead of the result

@@ -16,12 +16,12 @@ struct simt_step {
     const struct ggml_tensor *tensors[GPU_MAX_TOUCHES];
 };
 
-// Appends the launch of a node for a device with some of enum simt_feature. False: no kernel
-// computes it, or the plan is out of memory. [stream]
-bool simt_step_add(struct gpu_plan *plan, const struct ggml_tensor *node, unsigned features);
-// Appends the launches of fused nodes for a device with some of enum simt_feature; false: no kernel
-// does. For every row of struct gpu_planner's fuse. [stream]
-bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused, unsigned features);
+// Appends the launch of a node for a device with the plan's features, of enum simt_feature. False:
+// no kernel computes it, or the plan is out of memory. For struct gpu_planner. [stream]
+bool simt_step_add(struct gpu_plan *plan, const struct ggml_tensor *node);
+// Appends the launches of fused nodes likewise; false: no kernel does. For every row of struct
+// gpu_planner's fuse. [stream]
+bool simt_step_fuse(struct gpu_plan *plan, const struct gpu_fused *fused);
 // Makes the launch's tensors those of fused nodes. [any-thread]
 void simt_step_use_fused(struct simt_step *step, const struct gpu_fused *fused);
 

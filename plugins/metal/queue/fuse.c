@@ -55,7 +55,7 @@ bool metal_plan_fuse(struct gpu_plan *plan, const struct gpu_fused *fused) {
     case GPU_FUSION_glu: return fuse_glu(plan, fused);
     default: break;
     }
-    if (!simt_step_fuse(plan, fused, 0)) return false;
+    if (!simt_step_fuse(plan, fused)) return false;
     metal_plan_newest(plan)->variant.kernel = (int)metal_plan_newest(plan)->step.work.kernel;
     return true;
 }

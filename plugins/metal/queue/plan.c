@@ -15,7 +15,7 @@ void metal_specialise(struct metal_launch *l, const struct metal_variant *varian
 // Scratch memory is that of the plan, from its beginning on: launches that use it run in order.
 bool metal_plan_add(struct gpu_plan *plan, const struct ggml_tensor *node) {
     const struct metal_planner *planner = (const struct metal_planner *)plan->planner;
-    if (!simt_step_add(plan, node, 0)) return false;
+    if (!simt_step_add(plan, node)) return false;
     struct metal_launch *l = metal_plan_newest(plan);
     l->variant.kernel = (int)l->step.work.kernel;
     if (l->step.work.grid[0] == 0) return true;
