@@ -113,6 +113,9 @@ GGML_ENV_ROW(GGML_MPI_NODES, "every other process of the job",
 GGML_ENV_ROW(GGML_MPI_START_SECONDS, "30", "How long the MPI plugin waits for them.")
 GGML_ENV_ROW(GGML_MPI_DEADLINE, "30",
              "Seconds after which a node of which nothing is heard, while it owes an answer, is lost.")
+GGML_ENV_ROW(GGML_MPI_DEVICE_MEMORY, "auto",
+             "auto, off: whether ggml-node lets an MPI that is CUDA-aware read and write tensors in a GPU's "
+             "memory itself, where that can be.")
 GGML_ENV_ROW(GGML_MPI_JOIN, "none",
              "File in which the MPI plugin finds the port of a node of another job that joins "
              "(ggml-node --join), while the program runs. Who may write there lends devices.")

@@ -112,11 +112,11 @@ def other_mpi():
 
 
 def settings():
-    wrong = {"GGML_MPI_DEADLINE": "0", "GGML_MPI_START_SECONDS": "soon", "GGML_MPI_NODES": "-1"}
+    wrong = {"GGML_MPI_DEADLINE": "0", "GGML_MPI_START_SECONDS": "soon", "GGML_MPI_NODES": "-1", "GGML_MPI_DEVICE_MEMORY": "maybe"}
     job = Job(("-n", 1, APP, "multiple"), ("-n", 1, NODE), **wrong)
     check("settings that make no sense are named, and the node is used", job.status == 0 and job.says(
         "GGML_MPI_DEADLINE=0 is no number of seconds, 30 are taken", "GGML_MPI_START_SECONDS=soon is no number of seconds, 30 are taken",
-        "GGML_MPI_NODES=-1 is no number of nodes", "node 1"), job)
+        "GGML_MPI_NODES=-1 is no number of nodes", "GGML_MPI_DEVICE_MEMORY=maybe is neither auto nor off, auto is taken", "node 1"), job)
 
 
 def plugins():

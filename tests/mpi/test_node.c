@@ -89,6 +89,11 @@ int link_self(const struct link *link) {
     return 1;
 }
 
+bool link_has_cuda(const struct link *link) {
+    (void)link;
+    return true;
+}
+
 double link_now(void) {
     return 0;
 }

@@ -6,7 +6,10 @@
 // WATCH_MPI_FUNNELED=1: MPI says that only the thread which started it may call it.
 // WATCH_MPI_OTHER=1: MPI says that it is MPICH.
 // WATCH_MPI_APART=1: no two processes share memory, as if each one were on a host of its own.
+// WATCH_MPI_CUDA=1: MPI says that it takes device memory, and the driver is asked about what it is
+// given.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -43,6 +46,31 @@ static atomic_bool breaks, is_broken;
 __attribute__((visibility("default"))) void watch_mpi_break(void);
 void watch_mpi_break(void) {
     atomic_store(&breaks, true);
+}
+
+// The extension that tells whether MPI takes device memory.
+__attribute__((visibility("default"))) int MPIX_Query_cuda_support(void);
+int MPIX_Query_cuda_support(void) {
+    return getenv("WATCH_MPI_CUDA") != NULL;
+}
+
+// Transfers from and to device memory; those by a thread whose context is not the memory's.
+static atomic_uint_fast64_t n_device, n_without_context;
+
+static void note_memory(const void *data) {
+    int (*attributes)(unsigned n, int *which, void **values, uint64_t address) = NULL;
+    int (*current)(void **out) = NULL;
+    void *library =
+        getenv("WATCH_MPI_CUDA") ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) : NULL;
+    if (!library) return;
+    *(void **)&attributes = dlsym(library, "cuPointerGetAttributes");
+    *(void **)&current = dlsym(library, "cuCtxGetCurrent");
+    void *owner = NULL, *context = NULL;
+    int which[] = {1}; // CU_POINTER_ATTRIBUTE_CONTEXT
+    void *values[] = {&owner};
+    if (attributes(1, which, values, (uintptr_t)data) != 0 || !owner) return;
+    atomic_fetch_add(&n_device, 1);
+    if (current(&context) != 0 || context != owner) atomic_fetch_add(&n_without_context, 1);
 }
 
 static void note_thread(long thread) {
@@ -120,6 +148,7 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
 int MPI_Isend(const void *data, int count, MPI_Datatype type, int target, int tag, MPI_Comm comm,
               MPI_Request *request) {
     atomic_fetch_add(tag == TAG_MESSAGE ? &n_sent : &n_transfers, 1);
+    note_memory(data);
     enter();
     if (tag != TAG_MESSAGE && atomic_exchange(&breaks, false)) {
         *request = MPI_REQUEST_NULL;
@@ -140,6 +169,7 @@ int MPI_Testsome(int n, MPI_Request requests[], int *out, int which[], MPI_Statu
 int MPI_Irecv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
               MPI_Request *request) {
     atomic_fetch_add(&n_transfers, 1);
+    note_memory(data);
     enter();
     return leave(PMPI_Irecv(data, count, type, source, tag, comm, request));
 }
@@ -160,9 +190,12 @@ __attribute__((destructor)) static void tell(void) {
     snprintf(path, sizeof(path), "%s/%s", folder, rank);
     FILE *file = fopen(path, "w");
     if (!file) return;
-    fprintf(file, "{\"level\": %d, \"calls\": %llu, \"others\": %d, \"at_once\": %d}\n",
+    fprintf(file,
+            "{\"level\": %d, \"calls\": %llu, \"others\": %d, \"at_once\": %d, \"device\": %llu, "
+            "\"without_context\": %llu}\n",
             atomic_load(&level), (unsigned long long)atomic_load(&n_calls), foreign,
-            atomic_load(&most_inside));
+            atomic_load(&most_inside), (unsigned long long)atomic_load(&n_device),
+            (unsigned long long)atomic_load(&n_without_context));
     fclose(file);
 }
 

@@ -21,7 +21,7 @@ fake_driver &fake = *new fake_driver();
 static long fail_after = -1;
 static int fail_with;
 static const char *failed;
-static std::map<std::string, long> n_calls;
+static std::map<std::string, long> &n_calls = *new std::map<std::string, long>();
 static bool initialised;
 static thread_local std::vector<int> *current; // devices whose contexts were pushed
 
@@ -207,6 +207,18 @@ API CUresult cuCtxPopCurrent_v2(CUcontext *out) {
         delete current;
         current = nullptr;
     }
+    return CUDA_SUCCESS;
+}
+API CUresult cuCtxSetCurrent(CUcontext context) {
+    ENTER_WITHOUT_CONTEXT
+    const int device = device_of(context);
+    if (context && device < 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (current && !current->empty()) cuCtxPopCurrent_v2(nullptr);
+    return context ? cuCtxPushCurrent_v2(context) : CUDA_SUCCESS;
+}
+API CUresult cuCtxGetCurrent(CUcontext *out) {
+    ENTER_WITHOUT_CONTEXT
+    *out = current ? (CUcontext)(uintptr_t)(current->back() + 1) : nullptr;
     return CUDA_SUCCESS;
 }
 

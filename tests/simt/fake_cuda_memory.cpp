@@ -49,6 +49,29 @@ API CUresult cuMemFree_v2(CUdeviceptr pointer) {
     --fake.n_live;
     return CUDA_SUCCESS;
 }
+// Of an address that it doesn't know all attributes are 0. Not what the plugin calls, but what
+// others do with its addresses.
+API CUresult cuPointerGetAttributes(unsigned n, int *which, void **values, CUdeviceptr pointer) {
+    ENTER_WITHOUT_CONTEXT
+    auto at = fake_memory.upper_bound((uintptr_t)pointer);
+    bool known = at != fake_memory.begin();
+    if (known) --at;
+    known = known && pointer - at->first < at->second.size && at->second.device >= 0;
+    for (unsigned i = 0; i < n; ++i) {
+        void *value = values[i];
+        switch (which[i]) {
+        case 1: // CU_POINTER_ATTRIBUTE_CONTEXT
+            *(CUcontext *)value = known ? (CUcontext)(uintptr_t)(at->second.device + 1) : nullptr;
+            break;
+        case 2: *(unsigned *)value = known ? 2 : 0; break;                   // MEMORY_TYPE: DEVICE
+        case 10: *(unsigned *)value = known && !at->second.is_mapped; break; // LEGACY_IPC_CAPABLE
+        case 11: *(CUdeviceptr *)value = known ? at->first : 0; break;       // RANGE_START_ADDR
+        case 12: *(size_t *)value = known ? at->second.size : 0; break;      // RANGE_SIZE
+        default: return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    return CUDA_SUCCESS;
+}
 
 // --- memory of the host --------------------------------------------------------------------------
 

@@ -21,6 +21,11 @@
 CU_FUNCTIONS(DECLARE)
 CU_LATER_FUNCTIONS(DECLARE)
 
+// What others do with the plugin's addresses.
+CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuCtxGetCurrent(CUcontext *out);
+CUresult cuPointerGetAttributes(unsigned n, int *which, void **values, CUdeviceptr pointer);
+
 enum { N = 256 };
 
 struct run {
@@ -205,12 +210,43 @@ static void test_misuse(void **state) {
     assert_int_equal(fake_cuda_live(), 0);
 }
 
+// By a thread without a context too.
+static void test_addresses(void **state) {
+    struct run r = {0};
+    CUcontext owner, current;
+    unsigned type, is_plain;
+    CUdeviceptr begin;
+    size_t bytes;
+    int which[] = {1, 2, 10, 11, 12};
+    void *values[] = {&owner, &type, &is_plain, &begin, &bytes};
+    (void)state;
+    assert_int_equal(start(&r), CUDA_SUCCESS);
+    assert_int_equal(cuPointerGetAttributes(5, which, values, r.x + 8), CUDA_SUCCESS);
+    assert_true(owner == r.context && type == 2 && is_plain == 1);
+    assert_true(begin == r.x && bytes == sizeof(r.in));
+    assert_int_equal(cuPointerGetAttributes(5, which, values, (uintptr_t)&r), CUDA_SUCCESS);
+    assert_true(!owner && type == 0 && is_plain == 0 && begin == 0 && bytes == 0);
+    assert_int_equal(cuCtxGetCurrent(&current), CUDA_SUCCESS);
+    assert_ptr_equal(current, r.context);
+    assert_int_equal(cuCtxPopCurrent_v2(NULL), CUDA_SUCCESS);
+    assert_int_equal(cuCtxGetCurrent(&current), CUDA_SUCCESS);
+    assert_null(current);
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(cuCtxSetCurrent(r.context), CUDA_SUCCESS);
+        assert_int_equal(cuCtxGetCurrent(&current), CUDA_SUCCESS);
+        assert_ptr_equal(current, r.context);
+    }
+    stop(&r);
+    assert_int_equal(cuCtxPopCurrent_v2(NULL), CUDA_ERROR_INVALID_CONTEXT);
+    assert_int_equal(fake_cuda_live(), 0);
+}
+
 int main(void) {
     setenv("FAKE_CUDA_QUIET", "1", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_late),   cmocka_unit_test(test_missing_wait),
         cmocka_unit_test(test_graphs), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_misuse), cmocka_unit_test(test_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,8 +39,8 @@ static bool is_known(const struct server *server, uint64_t id) {
 enum ggml_host_status buffer_make(struct server *server, const struct wire_message *message) {
     if (message->device >= server->n_devices) return refuse("a device that there is not");
     if (message->object == 0 || message->size == 0) return refuse("a buffer without a size or id");
-    ggml_backend_buffer_type_t buft =
-        ggml_backend_dev_buffer_type(server->devices[message->device]);
+    ggml_backend_dev_t device = server->devices[message->device];
+    ggml_backend_buffer_type_t buft = ggml_backend_dev_buffer_type(device);
     struct held_buffer *held = calloc(1, sizeof(*held));
     ggml_backend_buffer_t buffer =
         held ? ggml_backend_buft_alloc_buffer(buft, (size_t)message->size) : NULL;
@@ -54,6 +54,8 @@ enum ggml_host_status buffer_make(struct server *server, const struct wire_messa
                                  .buffer = buffer,
                                  .size = (size_t)message->size,
                                  .is_host = ggml_backend_buft_is_host(buft)};
+    held->is_for_mpi =
+        held->is_host || device_memory_is_for_mpi(server, device, buffer, held->size);
     pthread_mutex_lock(&server->lock);
     const bool known = is_known(server, held->id);
     if (!known) {

@@ -192,6 +192,7 @@ int main(int argc, char **argv) {
         complain_of_devices(&settings);
         return EXIT_NO_DEVICES;
     }
+    device_memory_init(&server.device_memory);
     const struct link_options options = {
         .is_node = true,
         .start_seconds = settings.join ? JOIN_SECONDS : settings.timeout,
@@ -201,6 +202,7 @@ int main(int argc, char **argv) {
         .on_failure = on_failure,
         .on_tick = on_tick,
         .on_refused = on_refused,
+        .on_enter = server.device_memory.set_current ? device_memory_enter : NULL,
         .context = &server,
         .out_link = &server.link,
     };
@@ -218,9 +220,11 @@ int main(int argc, char **argv) {
         fprintf(stderr,
                 "ggml-node: read %" PRIuFAST64 " bytes of weights from files\n"
                 "ggml-node: took %" PRIuFAST64 " messages, sent %" PRIuFAST64
-                ", left out %" PRIuFAST64 " answers\n",
+                ", left out %" PRIuFAST64 " answers\n"
+                "ggml-node: MPI moved %" PRIuFAST64 " bytes of device memory itself\n",
                 atomic_load(&server.bytes_from_files), atomic_load(&server.n_messages_taken),
-                atomic_load(&server.n_messages_sent), atomic_load(&server.n_left_out));
+                atomic_load(&server.n_messages_sent), atomic_load(&server.n_left_out),
+                atomic_load(&server.device_memory.bytes));
     server_free(&server);
     link_close(server.link, server.ended_by_program && !server.leaves_mpi);
     return server.ended_by_program ? EXIT_SUCCESS : EXIT_PROGRAM_LOST;

@@ -22,6 +22,7 @@ struct held_buffer {
     ggml_backend_buffer_t buffer;
     size_t size;
     bool is_host;
+    bool is_for_mpi; // MPI may read and write it itself
     struct held_buffer *next;
 };
 
@@ -61,8 +62,17 @@ struct queue {
     size_t scratch_size;
 };
 
+// What the driver is asked for, NULL: nothing; see device_memory.c.
+struct device_memory {
+    int (*get_attributes)(unsigned n, int *which, void **out_values, uint64_t address);
+    int (*set_current)(void *context);
+    atomic_uintptr_t context;   // of the one device whose memory MPI is given, 0: none yet
+    atomic_uint_fast64_t bytes; // that MPI has moved from and to it
+};
+
 struct server {
     struct link *link;
+    struct device_memory device_memory;
     pthread_mutex_t lock;
     pthread_cond_t progress; // a request was done, or the end has come
     pthread_cond_t ended;
@@ -121,6 +131,16 @@ void buffer_release(struct server *server, struct held_buffer *buffer);
 // after a failure: then nothing is to be released.
 bool tensor_place(struct server *server, const struct wire_tensor *from, struct ggml_tensor *tensor,
                   struct held_buffer **out_buffer);
+
+// --- device_memory.c -----------------------------------------------------------------------------
+
+// Finds the driver, after plugins were loaded, unless the setting forbids it.
+void device_memory_init(struct device_memory *memory);
+// Whether MPI may be given addresses of a device's new buffer.
+bool device_memory_is_for_mpi(struct server *server, ggml_backend_dev_t device,
+                              ggml_backend_buffer_t buffer, size_t size);
+// By a thread that is about to call MPI.
+void device_memory_enter(void *context);
 
 // --- graph.c -------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bytes that travel by themselves: straight from and to memory of the host, else in pieces, of
-// which one is on its way while the device copies the other.
+// Bytes that travel by themselves: straight from and to memory that MPI may use, the host's and
+// perhaps a device's, else in pieces, of which one is on its way while the device copies the other.
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,19 +65,23 @@ static size_t piece_at(const struct wire_message *message, size_t at) {
 // Whether MPI may use the tensor's own memory. After a failure bytes go through pieces: the
 // other side waits for them all the same.
 static bool is_direct(const struct held_buffer *buffer, enum ggml_host_status status) {
-    return status == GGML_HOST_OK && buffer && buffer->is_host;
+    return status == GGML_HOST_OK && buffer && buffer->is_for_mpi;
 }
 
-// One message for all bytes.
+// One message for all bytes. A device has nothing to do with them meanwhile: work of the queue, and
+// what it waits for, was done before, and what comes later begins when MPI has ended.
 static enum ggml_host_status directly(struct server *server, const struct wire_message *message,
-                                      const struct ggml_tensor *tensor, int peer, bool receives) {
+                                      const struct ggml_tensor *tensor,
+                                      const struct held_buffer *buffer, int peer, bool receives) {
     struct link_op op = {.peer = peer,
                          .tag = (int)message->tag,
                          .receives = receives,
                          .data = (char *)tensor->data + message->offset,
                          .size = (size_t)message->size};
     link_post(server->link, &op);
-    return link_wait(server->link, &op) ? GGML_HOST_OK : lost();
+    if (!link_wait(server->link, &op)) return lost();
+    if (!buffer->is_host) atomic_fetch_add(&server->device_memory.bytes, message->size);
+    return GGML_HOST_OK;
 }
 
 // After a failure bytes without meaning are sent, as many as were promised: the receiver learns
@@ -87,7 +91,7 @@ enum ggml_host_status transfer_out(struct server *server, const struct wire_mess
                                    const struct held_buffer *buffer, int peer,
                                    enum ggml_host_status status) {
     struct pieces pieces;
-    if (is_direct(buffer, status)) return directly(server, message, tensor, peer, false);
+    if (is_direct(buffer, status)) return directly(server, message, tensor, buffer, peer, false);
     bool good = begin(&pieces, server, (size_t)message->size, peer, message->tag, false);
     for (size_t at = 0, n; good && at < message->size; at += n) {
         const int i = (int)(at / LINK_PIECE % 2);
@@ -108,7 +112,7 @@ enum ggml_host_status transfer_in(struct server *server, const struct wire_messa
                                   struct ggml_tensor *tensor, const struct held_buffer *buffer,
                                   int peer, enum ggml_host_status status) {
     struct pieces pieces;
-    if (is_direct(buffer, status)) return directly(server, message, tensor, peer, true);
+    if (is_direct(buffer, status)) return directly(server, message, tensor, buffer, peer, true);
     bool good = begin(&pieces, server, (size_t)message->size, peer, message->tag, true);
     for (size_t at = 0; good && at < message->size && at < 2 * (size_t)LINK_PIECE; at += LINK_PIECE)
         post(&pieces, (int)(at / LINK_PIECE), piece_at(message, at));

@@ -15,6 +15,7 @@
 
 #include "link_doze.h"
 #include "link_meet.h"
+#include "link_memory.h"
 #include "wire/wire.h"
 
 enum {
@@ -60,6 +61,7 @@ struct link {
     _Atomic double inside_since; // when the thread called MPI; 0: it is outside; STUCK
     bool is_stuck;
     bool started, failed, stops, finalizes, ended, woken, is_deep;
+    bool has_cuda;
     char why[LINK_TEXT];
     uint8_t dropped[LINK_MAX_PEERS]; // 1: its transfers fail
     bool drops;
@@ -95,6 +97,7 @@ void link_cond_init(pthread_cond_t *cond) {
 
 // Around each call of MPI between which nothing of the link is touched.
 static void enter_mpi(struct link *link) {
+    if (link->options.on_enter) link->options.on_enter(link->options.context);
     atomic_store(&link->inside_since, link_now());
 }
 
@@ -607,6 +610,7 @@ static void *run(void *context) {
     pthread_setname_np(pthread_self(), "ggml-mpi");
     const bool met = link_meet(&link->meeting, &link->options, link->why);
     if (met) watch_finalize(link);
+    link->has_cuda = met && link->options.is_node && link_memory_has_cuda();
     if (!met && link->options.on_refused)
         link->options.on_refused(link->options.context, link->why);
     pthread_mutex_lock(&link->lock);
@@ -719,6 +723,10 @@ int link_count(const struct link *link) {
 
 int link_self(const struct link *link) {
     return link->meeting.self;
+}
+
+bool link_has_cuda(const struct link *link) {
+    return link->has_cuda;
 }
 
 unsigned link_minor(const struct link *link, int peer) {

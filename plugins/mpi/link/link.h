@@ -68,6 +68,9 @@ struct link_options {
     // NULL, or of a node: called with the reason why the program has not taken it, before
     // link_open() waits for the program to end MPI.
     void (*on_refused)(void *context, const char *why);
+    // NULL, or called by each thread before it calls MPI for messages and transfers: makes current
+    // what MPI needs to reach memory of devices.
+    void (*on_enter)(void *context);
     // NULL, or called when the program ends MPI, which it started itself: link_close() is due.
     void (*on_finalize)(void *context);
     void *context;
@@ -93,6 +96,8 @@ bool link_join(struct link *link, const char *port, char out_why[LINK_TEXT]);
 // Number of peers: the client is 0, nodes are 1 to count - 1. Own number. [any-thread]
 int link_count(const struct link *link);
 int link_self(const struct link *link);
+// Whether transfers of a node may be from and to CUDA's device memory. [any-thread]
+bool link_has_cuda(const struct link *link);
 // Minor version of the protocol that a node speaks, to the client. [any-thread]
 unsigned link_minor(const struct link *link, int peer);
 // About a process that was refused as a node, "": none was. [any-thread]
