@@ -11,28 +11,27 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 RUN, TEST, NODE, WATCH, DRIVER = sys.argv[1:6]
 # Of the test's tensors, and of the part of one.
-LARGE = ((5 << 20) + 1234) // 4 * 4
-PART = ((5 << 20) + 1234) // 2 // 4 * 4
-# What each node sets, gives, sends to the other and takes from it; sums, small buffers and the second device of a node go through the host.
-DIRECT = [7 * LARGE, 10 * LARGE + 2 * PART]
+ALL = ((1 << 20) + 1234) // 4 * 4
+PART = ((1 << 20) + 1234) // 2 // 4 * 4
+# What each node sets, gives, sends to the other and takes from it, also in a sum; the second device of a node goes through the host.
+# And what the program measures at start: 4 MiB, four times.
+MEASURED = 4 * (4 << 20)
+DIRECT = [MEASURED + 12 * ALL, MEASURED + 16 * ALL + 2 * PART]
 NONE = [0, 0]
+TAKES = {"WATCH_MPI_CUDA": "1", "GGML_CUDA_NO_VMM": "1"}
 # What is set, and what each node moves without staging.
 WAYS = {
-    "MPI takes device memory": ({"WATCH_MPI_CUDA": "1"}, DIRECT),
-    "between hosts": ({"WATCH_MPI_CUDA": "1", "WATCH_MPI_APART": "1", "GGML_MPI_DEVICE_MEMORY": "auto"}, DIRECT),
-    "switched off": ({"WATCH_MPI_CUDA": "1", "GGML_MPI_DEVICE_MEMORY": "off"}, NONE),
-    "MPI takes none": ({"GGML_MPI_DEVICE_MEMORY": "auto"}, NONE),
+    "MPI takes device memory": (TAKES, DIRECT),
+    "between hosts": ({**TAKES, "WATCH_MPI_APART": "1", "GGML_MPI_DEVICE_MEMORY": "auto"}, DIRECT),
+    "buffers share an allocation": ({"WATCH_MPI_CUDA": "1"}, NONE),
+    "switched off": ({**TAKES, "GGML_MPI_DEVICE_MEMORY": "off"}, NONE),
+    "MPI takes none": ({"GGML_CUDA_NO_VMM": "1"}, NONE),
 }
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    for line in str(text).splitlines() if not condition else []:
-        print("#", line, flush=True)
 
 
 def run(way, folder):
@@ -60,8 +59,7 @@ def main():
               len(given) == 3 and given[0] == 0 and all((n > 0) == (moved != NONE) for n in given[1:]), seen)
         if moved != NONE:
             check(f"{name}: in the context that it is of", all(one["without_context"] == 0 for one in seen), seen)
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":

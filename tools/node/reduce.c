@@ -7,6 +7,9 @@
 // the lower rank's to the higher one's, so that all get the same bits. Many bytes: a ring, in which
 // every rank sends and receives 2 (n - 1) / n of them, and each part of the sum is made once.
 //
+// Of many bytes in memory that MPI takes of a device, the device adds (device_sum.c); else they are
+// copied to the host's memory, and the host adds.
+//
 // Where a node has several ranks, they add their parts in its memory first (meeting.c), and one of
 // them takes part for all.
 //
@@ -33,6 +36,8 @@ struct reduction {
     char *sum;   // the rank's part, then the sum
     char *other; // what another rank sent
     bool gave_up;
+    const struct held_buffer *device; // NULL, or sum and other lie in its device's memory
+    enum ggml_host_status status;     // of what the device added
 };
 
 // --- groups that have failed ---------------------------------------------------------------------
@@ -81,6 +86,7 @@ static bool await(struct reduction *r, struct half *half) {
     if (!half->is_posted) return true;
     const bool good = link_wait_unless(r->server->link, &half->op, is_lost, r);
     r->gave_up = r->gave_up || !good;
+    if (good && r->device) atomic_fetch_add(&r->server->device_memory.bytes, half->op.size);
     return good;
 }
 
@@ -199,10 +205,16 @@ static bool await_pieces(struct reduction *r, struct pieces *pieces) {
     return good;
 }
 
-static void add_piece(struct reduction *r, const struct half *half, char *mine) {
+// False: the device can't.
+static bool add_piece(struct reduction *r, const struct half *half, char *mine) {
     const size_t n = half->op.size / r->element;
-    const void *const parts[2] = {half->op.data, r->ranks[r->self].counts ? mine : NULL};
-    ggml_sdk_comm_combine(r->how, r->type, parts, 2, 0, n, mine);
+    const bool counts = r->ranks[r->self].counts != 0;
+    const void *const parts[2] = {half->op.data, counts ? mine : NULL};
+    if (r->device)
+        r->status = device_sum_add(r->queue, r->device, mine, half->op.data, n, counts);
+    else
+        ggml_sdk_comm_combine(r->how, r->type, parts, 2, 0, n, mine);
+    return r->status == GGML_HOST_OK;
 }
 
 // One chunk goes to the next rank while another one comes from the one before and is added.
@@ -216,7 +228,7 @@ static bool pass_on(struct reduction *r, uint32_t sent, uint32_t taken, bool has
     for (size_t i = 0; i < in.n; ++i) {
         good = await(r, &in.halves[i]) && good;
         if (good && has_other && in.halves[i].is_posted)
-            add_piece(r, &in.halves[i], mine + i * in.bytes);
+            good = add_piece(r, &in.halves[i], mine + i * in.bytes);
     }
     return await_pieces(r, &out) && good;
 }
@@ -278,9 +290,10 @@ static enum ggml_host_status no_rank(void) {
 static enum ggml_host_status reduce_between(struct reduction *r) {
     const size_t size = r->n_elements * r->element;
     if (r->n == 1) return GGML_HOST_OK;
-    r->other = scratch_of(r->queue, is_few(r) ? size : bytes_of(r, 0));
+    if (!r->device) r->other = scratch_of(r->queue, is_few(r) ? size : bytes_of(r, 0));
     if (!r->other) return fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a sum");
-    return (is_few(r) ? double_up(r) : go_round(r)) ? GGML_HOST_OK : no_rank();
+    if (is_few(r) ? double_up(r) : go_round(r)) return GGML_HOST_OK;
+    return r->status != GGML_HOST_OK ? r->status : no_rank();
 }
 
 // One rank for each node, in the order of the first one of each; the ranks of this node.
@@ -333,13 +346,35 @@ static enum ggml_host_status reduce_in(struct reduction *r, bool by_nodes) {
     return GGML_HOST_OK;
 }
 
+// Of ranks that are alone at their node, as others add within it by the host. A chunk is at most
+// half of the tensor.
+static bool reduce_on_device(struct reduction *r, struct ggml_tensor *tensor,
+                             const struct held_buffer *held, bool by_nodes,
+                             enum ggml_host_status *out_status) {
+    uint32_t n_here = 0;
+    for (uint32_t i = 0; i < r->n; ++i)
+        n_here += r->ranks[i].peer == r->ranks[r->self].peer;
+    if (n_here != 1 || r->n < 2 || is_few(r) || !any_of(r, 0, r->n) || r->how != GGML_COMM_SUM ||
+        r->type != GGML_TYPE_F32) {
+        return false;
+    }
+    r->other = device_sum_begin(r->queue, held, (r->n_elements + 1) / 2 * r->element);
+    if (!r->other) return false;
+    r->device = held;
+    r->sum = tensor->data;
+    *out_status = reduce_in(r, by_nodes);
+    if (r->gave_up) r->queue->device_scratch = NULL; // MPI may use it still
+    return true;
+}
+
 // In memory of the host, which a device's own is copied to and from.
 static enum ggml_host_status reduce_tensor(struct reduction *r, struct ggml_tensor *tensor,
                                            const struct held_buffer *held, bool by_nodes) {
+    enum ggml_host_status status = GGML_HOST_OK;
+    if (reduce_on_device(r, tensor, held, by_nodes, &status)) return status;
     const size_t size = ggml_nbytes(tensor);
     char *own = held->is_host ? NULL : malloc(size + 1);
     r->sum = held->is_host ? tensor->data : own;
-    enum ggml_host_status status = GGML_HOST_OK;
     if (!r->sum) status = fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a sum");
     if (status == GGML_HOST_OK && own) {
         ggml_backend_tensor_get(tensor, own, 0, size);

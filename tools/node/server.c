@@ -181,6 +181,7 @@ void server_free(struct server *server) {
         pthread_join(queue->thread, NULL);
         ggml_backend_free(queue->backend);
         free(queue->scratch);
+        device_sum_end(queue);
         while (queue->first) {
             struct job *next = queue->first->next;
             free_job(queue->first);

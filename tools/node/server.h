@@ -60,6 +60,7 @@ struct queue {
     uint64_t n_taken, n_done; // jobs
     void *scratch;            // of sums
     size_t scratch_size;
+    ggml_backend_buffer_t device_scratch; // of sums by the device, NULL: none yet
 };
 
 // What the driver is asked for, NULL: nothing; see device_memory.c.
@@ -180,6 +181,18 @@ void transfer_measure(struct server *server, const struct wire_message *message)
 // One rank's part of an all-reduce. DEVICE_LOST: another rank is gone, or the group has failed.
 enum ggml_host_status reduce(struct queue *queue, const struct job *job);
 void reduce_note_lost(struct server *server, uint64_t group);
+
+// --- device_sum.c --------------------------------------------------------------------------------
+
+// Memory of the device for so many bytes that other ranks send, which the queue's device adds to
+// those of a buffer, and MPI may be given both; NULL: the host has to add. By the queue's thread.
+char *device_sum_begin(struct queue *queue, const struct held_buffer *held, size_t size);
+// Adds n F32 from that memory to those at `mine`, which lie in the buffer, or copies them there.
+// Waits. By the queue's thread.
+enum ggml_host_status device_sum_add(struct queue *queue, const struct held_buffer *held,
+                                     char *mine, const char *other, size_t n, bool adds);
+// Frees the memory.
+void device_sum_end(struct queue *queue);
 
 // --- join.c --------------------------------------------------------------------------------------
 
