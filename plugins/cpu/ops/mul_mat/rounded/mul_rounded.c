@@ -11,8 +11,8 @@
 #include "types/blocks.h"
 
 enum {
-    ROWS = 4, // of a tile
-    SETS = 2, // tiles that are computed together, at most
+    ROWS = 4,                   // of a tile
+    SETS = LANES == 16 ? 2 : 1, // tiles that are computed together, at most
     COLUMNS = ROUNDED_COLUMNS,
     LINE = 64, // bytes of the cache
     SIDE_BY_SIDE_AHEAD = 16384,
@@ -27,6 +27,21 @@ CPU_INLINE int least_in_lanes(const enum ggml_type type) {
 
 // --- columns -------------------------------------------------------------------------------------
 
+// Adds what the kernels of the level need of n groups, of rows that are lanes or not.
+static void finish_part(enum ggml_type type, bool for_lanes, int64_t n, struct rounded *out) {
+    (void)type, (void)for_lanes, (void)n, (void)out;
+#if defined(__AVX2__)
+    for (int64_t g = 0; g < n && for_lanes; ++g)
+        words_start(type, out->numbers + g * ROUNDED_GROUP, out->starts[g]);
+#endif
+#if defined(__AVX512BW__)
+    for (int64_t g = 0; g < n && !for_lanes; ++g)
+        quarters_start(type, out->numbers + g * ROUNDED_GROUP, out->starts[g]);
+#elif defined(__AVX2__)
+    if (!for_lanes && n == LINE_GROUPS) lines_start(type, out);
+#endif
+}
+
 // Rounds k elements, whole groups, with scaled sums of 16 and of 32, which offsets of types are
 // multiplied by.
 static void round_part(enum ggml_type type, const float *x, int64_t k, bool for_lanes,
@@ -39,14 +54,8 @@ static void round_part(enum ggml_type type, const float *x, int64_t k, bool for_
         out->sums[2 * g] = scale * (float)sums[0];
         out->sums[2 * g + 1] = scale * (float)sums[1];
         out->sums32[g] = scale * (float)(sums[0] + sums[1]);
-#if defined(__AVX2__)
-        if (for_lanes) words_start(type, numbers, out->starts[g]);
-#endif
-#if defined(__AVX512BW__)
-        if (!for_lanes) quarters_start(type, numbers, out->starts[g]);
-#endif
     }
-    (void)type, (void)for_lanes;
+    finish_part(type, for_lanes, k / ROUNDED_GROUP, out);
 }
 
 // `memory` has room for rounded_columns(n_columns).
@@ -289,7 +298,6 @@ CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const
 // how many tiles were computed, at most n_tiles.
 CPU_INLINE int dot_tiles(const struct block_format f, struct tile *t, const int columns,
                          int64_t n_tiles) {
-    if (columns >= least_in_lanes(f.type)) return 0; // never called: mul_in_lanes() has them
     if (!lies_in_quarters(f.type)) {
         dot_blocks(f, t, columns);
         return 1;
@@ -303,19 +311,61 @@ CPU_INLINE int dot_tiles(const struct block_format f, struct tile *t, const int 
     return 1;
 }
 
-typedef int (*dot_fn)(struct tile *t, int64_t columns, int64_t n_tiles);
+// In bytes: the stream further on, in whole rows with short vectors, or whole tiles where rows lie
+// side by side.
+CPU_INLINE size_t distance_ahead(size_t stride) {
+    if (LANES == 16) return GEMM_AHEAD;
+    const size_t tile = (GEMM_APART ? 1 : ROWS) * stride;
+    return (1 + (GEMM_APART ? GEMM_AHEAD : SIDE_BY_SIDE_AHEAD) / tile) * tile;
+}
+
+// Multiplies ROWS rows, or twice as many, at a time; the last ones are repeated at the edge and not
+// stored. `width` is what n_columns are stored as.
+CPU_INLINE void mul_tiles(const struct block_format f, const struct gemm_rows *rows, int64_t row,
+                          int64_t n_rows, const struct gemm_column *columns, int64_t n_columns,
+                          void *memory, const int width) {
+    if (width >= least_in_lanes(f.type)) return; // never called: mul_in_lanes() has them
+    const size_t stride = rows->stride;
+    const int64_t n_tiles = gemm_tiles(n_rows);
+    const char *data = rows->data + (size_t)row * stride;
+    struct tile t = {.x = memory, .k = rows->k, .ahead = distance_ahead(stride)};
+    t.apart = (GEMM_APART ? 1 : ROWS) * stride;
+    for (int64_t tile = 0, done; tile < n_tiles; tile += done) {
+        CPU_UNROLLED
+        for (int r = 0; r < SETS * ROWS; ++r) {
+            const int64_t at = gemm_tile_row(n_rows, tile + r / ROWS, r % ROWS);
+            t.a[r] = data + (size_t)MIN(at, n_rows - 1) * stride;
+        }
+        done = dot_tiles(f, &t, width, n_tiles - tile);
+        for (int r = 0; r < done * ROWS; ++r) {
+            const int64_t at = gemm_tile_row(n_rows, tile + r / ROWS, r % ROWS);
+            CPU_UNROLLED
+            for (int c = 0; c < width; ++c) {
+                if (at < n_rows && c < n_columns)
+                    columns[c].y[row + at] = t.y[r / ROWS][c][r % ROWS];
+            }
+        }
+    }
+}
+
+typedef void (*mul_fn)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                       const struct gemm_column *columns, int64_t n_columns, void *memory);
 
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
-    static int dot_##name(struct tile *t, int64_t columns, int64_t n_tiles) {                      \
+    static void mul_##name(const struct gemm_rows *rows, int64_t row, int64_t n_rows,              \
+                           const struct gemm_column *columns, int64_t n_columns, void *memory) {   \
         const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
-        if (columns == 1) return dot_tiles(f, t, 1, n_tiles);                                      \
-        if (columns == 2) return dot_tiles(f, t, 2, n_tiles);                                      \
-        return dot_tiles(f, t, COLUMNS, n_tiles);                                                  \
+        if (n_columns == 1)                                                                        \
+            mul_tiles(f, rows, row, n_rows, columns, 1, memory, 1);                                \
+        else if (n_columns == 2)                                                                   \
+            mul_tiles(f, rows, row, n_rows, columns, 2, memory, 2);                                \
+        else                                                                                       \
+            mul_tiles(f, rows, row, n_rows, columns, n_columns, memory, COLUMNS);                  \
     }
 #include "ops/mul_mat/rounded/rounded_list.inl"
 
-static const dot_fn dot_of[GGML_TYPE_COUNT] = {
-#define CPU_BLOCK_ROW(NAME, name, ...) [GGML_TYPE_##NAME] = dot_##name,
+static const mul_fn mul_of[GGML_TYPE_COUNT] = {
+#define CPU_BLOCK_ROW(NAME, name, ...) [GGML_TYPE_##NAME] = mul_##name,
 #include "ops/mul_mat/rounded/rounded_list.inl"
 };
 
@@ -365,16 +415,6 @@ static void mul_in_lanes(const struct gemm_rows *rows, int64_t row, int64_t n_ro
 }
 #endif
 
-// In bytes: the stream further on, in whole rows with short vectors, or whole tiles where rows lie
-// side by side.
-static size_t distance_ahead(size_t stride) {
-    if (LANES == 16) return GEMM_AHEAD;
-    const size_t tile = (GEMM_APART ? 1 : ROWS) * stride;
-    return (1 + (GEMM_APART ? GEMM_AHEAD : SIDE_BY_SIDE_AHEAD) / tile) * tile;
-}
-
-// Multiplies ROWS rows, or twice as many, at a time; the last ones are repeated at the edge and not
-// stored.
 void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                              const struct gemm_column *columns, int64_t n_columns, void *memory) {
 #if defined(__AVX2__)
@@ -383,19 +423,5 @@ void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t 
         return;
     }
 #endif
-    struct tile t = {.x = memory, .k = rows->k, .ahead = distance_ahead(rows->stride)};
-    t.apart = (GEMM_APART ? 1 : ROWS) * rows->stride;
-    const int64_t n_tiles = gemm_tiles(n_rows);
-    for (int64_t tile = 0, done; tile < n_tiles; tile += done) {
-        for (int r = 0; r < SETS * ROWS; ++r) {
-            const int64_t at = gemm_tile_row(n_rows, tile + r / ROWS, r % ROWS);
-            t.a[r] = rows->data + (size_t)(row + MIN(at, n_rows - 1)) * rows->stride;
-        }
-        done = dot_of[rows->type](&t, n_columns, n_tiles - tile);
-        for (int r = 0; r < done * ROWS; ++r) {
-            const int64_t at = gemm_tile_row(n_rows, tile + r / ROWS, r % ROWS);
-            for (int c = 0; c < n_columns && at < n_rows; ++c)
-                columns[c].y[row + at] = t.y[r / ROWS][c][r % ROWS];
-        }
-    }
+    mul_of[rows->type](rows, row, n_rows, columns, n_columns, memory);
 }

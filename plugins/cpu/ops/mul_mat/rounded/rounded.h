@@ -13,15 +13,19 @@ enum {
     ROUNDED_DEPTH = 256, // elements of a part of a column: whole blocks of src0
 };
 
-// A part of a column: element i is scales[i / ROUNDED_GROUP] * numbers[i].
+// A part of a column: element i is scales[i / ROUNDED_GROUP] * numbers[i]. Kernels may have numbers
+// in another order (pair_line_groups()).
 struct rounded {
     int8_t numbers[ROUNDED_DEPTH];                 // -127 to 127
     float scales[ROUNDED_DEPTH / ROUNDED_GROUP];   // largest magnitude of the group / 127
     float sums32[ROUNDED_DEPTH / ROUNDED_GROUP];   // of 32 elements, after rounding
     float sums[2 * ROUNDED_DEPTH / ROUNDED_GROUP]; // of 16
-    // What sums of products of biased numbers begin with, by group: four lanes of a row, or all
-    // rows where these are lanes.
-    int32_t starts[ROUNDED_DEPTH / ROUNDED_GROUP][4];
+    union {
+        // What sums of products of biased numbers begin with, by group: four lanes of a row, or
+        // half of the lanes that four rows share, or all rows where these are lanes.
+        int32_t starts[ROUNDED_DEPTH / ROUNDED_GROUP][8];
+        float spread[ROUNDED_DEPTH / ROUNDED_GROUP][8]; // sums, then scales, as lanes need them
+    };
 };
 
 // Columns that so many are stored as: the last one again beyond them. Parts of the same elements of

@@ -14,12 +14,10 @@
 
 enum { LINES = 4, LINE_GROUPS = QK_K / ROUNDED_GROUP };
 
-// Of one column. Joined rows (joins_lines()) have a quarter of the lanes of `products[0]` and
-// `offsets[0]` each; others a vector each. Short blocks have their offsets in `short_offsets`,
-// whose lanes are rows.
+// Of one column. Joined rows (join_lines()) have a lane of each half of `products[0]`; others a
+// vector each. Short blocks have their offsets in `short_offsets`, whose lanes are rows.
 struct lane_sums {
     __m256 products[LINES];
-    __m256 offsets[LINES / 2];
     quad short_offsets;
 };
 
@@ -43,10 +41,19 @@ CPU_INLINE __m256i signed_pairs(vb w, __m256i x) {
     return _mm256_maddubs_epi16(_mm256_abs_epi8((__m256i)w), _mm256_sign_epi8(x, (__m256i)w));
 }
 
-// Sums of eight products of numbers below 32: words 2 r and 2 r + 1 of each half are of row r.
+// Sums of words of two vectors: four words of each half are of a, then four of b. Processors split
+// horizontal additions into more operations than these are.
+CPU_INLINE __m256i join_two(__m256i a, __m256i b) {
+    return _mm256_add_epi16(_mm256_blend_epi32(a, b, 0xCC), _mm256_alignr_epi8(b, a, 8));
+}
+
+// Sums of eight products, or of 16 of four bits: words 2 r and 2 r + 1 of each half are of row r.
+// Those of six bits wrap around, until `starts` of the column are added.
 CPU_INLINE __m256i join_lines(const __m256i *pairs) {
-    return _mm256_hadd_epi16(_mm256_hadd_epi16(pairs[0], pairs[1]),
-                             _mm256_hadd_epi16(pairs[2], pairs[3]));
+    const __m256 a = _mm256_castsi256_ps(join_two(pairs[0], pairs[1]));
+    const __m256 b = _mm256_castsi256_ps(join_two(pairs[2], pairs[3]));
+    return _mm256_add_epi16(_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)),
+                            _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD)));
 }
 
 // A float per row, in both halves.
@@ -133,7 +140,7 @@ CPU_INLINE void add_lines_32(const struct block_format f, struct lane_sums *sums
 
 // --- blocks of 256 with scales of groups ---------------------------------------------------------
 
-// Numbers of group g of 32.
+// Numbers of group g of 32, of types other than Q4_K.
 CPU_INLINE vb line_numbers_256(const enum ggml_type type, const char *block, const int g) {
     const void *b = block;
     switch (type) {
@@ -144,8 +151,6 @@ CPU_INLINE vb line_numbers_256(const enum ggml_type type, const char *block, con
         return vb_bits(vb_load(q3->qs + 32 * (g / 4)), 2 * (g % 4), 0, 3) |
                vb_bits(vb_load(q3->hmask), g, 2, 4);
     }
-    case GGML_TYPE_Q4_K:
-        return vb_bits(vb_load(((const block_q4_K *)b)->qs + 32 * (g / 2)), 4 * (g % 2), 0, 15);
     case GGML_TYPE_Q5_K: {
         const block_q5_K *q5 = b;
         return vb_bits(vb_load(q5->qs + 32 * (g / 2)), 4 * (g % 2), 0, 15) |
@@ -161,9 +166,10 @@ CPU_INLINE vb line_numbers_256(const enum ggml_type type, const char *block, con
 }
 
 // Scales of four blocks, and minima where the type has them, as whole numbers: byte 4 * r + i of
-// vector j is of group 4 * j + i of row r.
+// vector j is of group 4 * j + i of row r. Their factors are of a row in a lane of each half.
 struct line_scales {
     __m128i scales[4], mins[4];
+    __m256 factors, offsets;
 };
 
 // Word j of the 16 bytes at `at` of each block.
@@ -188,15 +194,18 @@ CPU_INLINE __m128i scale_bits(__m128i v, const int from, const int to, const int
     return _mm_and_si128(moved, _mm_set1_epi8((char)mask));
 }
 
-// Six bits each: the last four scales and minima have their lower bits in the third word.
-CPU_INLINE void open_line_scales_k4(const char *const *blocks, const int at,
-                                    struct line_scales *out) {
+// Six bits each: the last four scales and minima have their lower bits in the third word. A word of
+// both factors precedes them.
+CPU_INLINE void open_line_scales_k4(const char *const *blocks, struct line_scales *out) {
+    const __m128i even = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 0, 1, 4, 5, 8, 9, 12, 13);
     __m128i words[4];
-    transpose_words(blocks, at, words);
-    out->scales[0] = scale_bits(words[0], 0, 0, 63);
-    out->mins[0] = scale_bits(words[1], 0, 0, 63);
-    out->scales[1] = scale_bits(words[2], 0, 0, 15) | scale_bits(words[0], 6, 4, 48);
-    out->mins[1] = scale_bits(words[2], 4, 0, 15) | scale_bits(words[1], 6, 4, 48);
+    transpose_words(blocks, offsetof(block_q4_K, d), words);
+    out->factors = _mm256_cvtph_ps(_mm_shuffle_epi8(words[0], even));
+    out->offsets = _mm256_cvtph_ps(_mm_shuffle_epi8(_mm_srli_epi32(words[0], 16), even));
+    out->scales[0] = scale_bits(words[1], 0, 0, 63);
+    out->mins[0] = scale_bits(words[2], 0, 0, 63);
+    out->scales[1] = scale_bits(words[3], 0, 0, 15) | scale_bits(words[1], 6, 4, 48);
+    out->mins[1] = scale_bits(words[3], 4, 0, 15) | scale_bits(words[2], 6, 4, 48);
 }
 
 // Six bits each: lower halves in the first two words, the upper two bits in the third.
@@ -211,34 +220,37 @@ CPU_INLINE void open_line_scales_q3_K(const char *const *blocks, struct line_sca
     }
 }
 
-CPU_INLINE void open_line_scales(const enum ggml_type type, const char *const *blocks,
-                                 struct line_scales *out) {
-    switch (type) {
-    case GGML_TYPE_Q4_K: open_line_scales_k4(blocks, offsetof(block_q4_K, scales), out); break;
-    case GGML_TYPE_Q5_K: open_line_scales_k4(blocks, offsetof(block_q5_K, scales), out); break;
-    case GGML_TYPE_Q3_K: open_line_scales_q3_K(blocks, out); break;
-    case GGML_TYPE_Q2_K: {
-        __m128i words[4];
-        transpose_words(blocks, offsetof(block_q2_K, scales), words);
-        CPU_UNROLLED
-        for (int j = 0; j < 4; ++j) {
-            out->scales[j] = scale_bits(words[j], 0, 0, 15);
-            out->mins[j] = scale_bits(words[j], 4, 0, 15);
-        }
-        break;
+CPU_INLINE void open_line_scales_q2_K(const char *const *blocks, struct line_scales *out) {
+    __m128i words[4];
+    transpose_words(blocks, offsetof(block_q2_K, scales), words);
+    out->offsets = line_quads(line_factors(blocks, offsetof(block_q2_K, dmin)));
+    CPU_UNROLLED
+    for (int j = 0; j < 4; ++j) {
+        out->scales[j] = scale_bits(words[j], 0, 0, 15);
+        out->mins[j] = scale_bits(words[j], 4, 0, 15);
     }
-    default: transpose_words(blocks, offsetof(block_q6_K, scales), out->scales); break;
+}
+
+CPU_INLINE void open_line_scales(const struct block_format f, const char *const *blocks,
+                                 struct line_scales *out) {
+    if (f.type == GGML_TYPE_Q4_K || f.type == GGML_TYPE_Q5_K) {
+        open_line_scales_k4(blocks, out);
+        return;
+    }
+    out->factors = line_quads(line_factors(blocks, f.scale_at));
+    switch (f.type) {
+    case GGML_TYPE_Q3_K: open_line_scales_q3_K(blocks, out); break;
+    case GGML_TYPE_Q2_K: open_line_scales_q2_K(blocks, out); break;
+    default: transpose_words(blocks, offsetof(block_q6_K, scales), out->scales);
     }
 }
 
 // The indices that spread bytes i + 4 r of row r to upper halves of words, two of each row.
 #define SPREAD(i) ((int32_t)(0x00800080u + 0x01000100u * (uint32_t)(i)))
 
-// 256 times the scales of a group of 32, or of two of 16, in a word for each that join_lines()
-// makes. Such factors need no sign extension.
-CPU_INLINE __m256i joined_scales(const struct block_format f, const struct line_scales *s,
-                                 const int g) {
-    const int first = f.group == 16 ? 2 * g : g, last = f.group == 16 ? first + 1 : first;
+// 256 times the scales of two groups, or of one twice, in a word for each that join_lines() makes:
+// `first` in the lower half. Such factors need no sign extension.
+CPU_INLINE __m256i joined_scales(const struct line_scales *s, const int first, const int last) {
     const int i = first % 4, j = last % 4;
     const __m256i index =
         _mm256_setr_epi32(SPREAD(i), SPREAD(i + 4), SPREAD(i + 8), SPREAD(i + 12), SPREAD(j),
@@ -246,45 +258,121 @@ CPU_INLINE __m256i joined_scales(const struct block_format f, const struct line_
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(s->scales[first / 4]), index);
 }
 
-// The same for sums of two rows, r and the next, by _mm256_hadd_epi16().
-CPU_INLINE __m256i paired_scales(const struct line_scales *s, const int g, const int r) {
-    const int i = 2 * g % 4 + 4 * r, j = i + 1;
-    const __m256i index = _mm256_setr_epi32(SPREAD(i), SPREAD(i), SPREAD(i + 4), SPREAD(i + 4),
-                                            SPREAD(j), SPREAD(j), SPREAD(j + 4), SPREAD(j + 4));
-    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(s->scales[g / 2]), index);
-}
-
 #undef SPREAD
 
-// offsets += factor of the row * sum over groups of whole numbers times the sums of the column.
-// Two rows at a time, half a vector each. What is rounded is said by intrinsics here and below:
-// compilers fuse where both operations end up in one basic block, and a row's result must not
-// depend on its place in a tile.
+// Types of blocks of 256 whose groups have a minimum.
+CPU_INLINE bool line_has_offsets(const enum ggml_type type) {
+    return type == GGML_TYPE_Q2_K || type == GGML_TYPE_Q4_K || type == GGML_TYPE_Q5_K;
+}
+
+// Vector 4 * j + i has the sum of group 8 * j + i in the lower half, that of group 8 * j + i + 4
+// in the other.
+CPU_INLINE void spread_line_sums(const enum ggml_type type, struct rounded *out) {
+    const bool has_halves = type == GGML_TYPE_Q2_K;
+    const float *sums = has_halves ? out->sums : out->sums32;
+    for (int v = 0; v < (has_halves ? 8 : 4); ++v) {
+        for (int i = 0; i < 8; ++i)
+            out->spread[v][i] = sums[v / 4 * 8 + v % 4 + i / 4 * 4];
+    }
+}
+
+// Numbers of two groups that follow each other take turns, 16 of each; the scales of both come
+// after the sums.
+CPU_INLINE void pair_line_groups(struct rounded *out) {
+    for (int g = 0; g < LINE_GROUPS; g += 2) {
+        int8_t *second = out->numbers + g * ROUNDED_GROUP + 16, *third = second + 16;
+        const v16b moved = v16b_load(second);
+        memcpy(second, third, sizeof(moved));
+        memcpy(third, &moved, sizeof(moved));
+        for (int i = 0; i < 8; ++i)
+            out->spread[4 + g / 2][i] = out->scales[g + i / 4];
+    }
+}
+
+// products -= factor of the row * sum over groups of minima times the sums of the column; lanes
+// are rows. What is rounded is said by intrinsics here and below: compilers fuse where both
+// operations end up in one basic block, and a row's result must not depend on its place in a tile.
 CPU_INLINE void add_line_offsets(const struct block_format f, struct lane_sums *sums,
-                                 const __m128i *numbers, quad factors, const struct rounded *x,
-                                 const int at, const int columns) {
-    const int words = f.size / f.group / 4;
+                                 const struct line_scales *s, const struct rounded *x,
+                                 const int columns) {
+    __m256 offsets[ROUNDED_COLUMNS];
     CPU_UNROLLED
-    for (int p = 0; p < LINES / 2; ++p) {
-        const __m256i rows = _mm256_setr_epi32(2 * p, 2 * p, 2 * p, 2 * p, 2 * p + 1, 2 * p + 1,
-                                               2 * p + 1, 2 * p + 1);
-        const __m256 factor = _mm256_permutevar8x32_ps(line_quads(factors), rows);
-        __m256 of_rows[4];
+    for (int v = 0; v < f.size / f.group / 2; ++v) {
+        const int j = v / 4 * 2, i = v % 4;
+        const __m256i mins = _mm256_set_m128i(s->mins[j + 1], s->mins[j]);
+        const __m256i moved = i == 0 ? mins : _mm256_srli_epi32(mins, 8 * i);
+        const __m256i of_rows = i == 3 ? moved : _mm256_and_si256(moved, _mm256_set1_epi32(255));
         CPU_UNROLLED
-        for (int j = 0; j < words; ++j) {
-            const __m128i bytes = p == 0 ? numbers[j] : _mm_srli_si128(numbers[j], 8);
-            of_rows[j] = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+        for (int c = 0; c < columns; ++c) {
+            if (v == 0) offsets[c] = _mm256_setzero_ps();
+            offsets[c] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(of_rows),
+                                         _mm256_loadu_ps(x[c].spread[v]), offsets[c]);
+        }
+    }
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c)
+        sums[c].products[0] = _mm256_fnmadd_ps(offsets[c], s->offsets, sums[c].products[0]);
+}
+
+// What is multiplied with products of groups of 32: the whole scales of the rows, then the columns'
+// own.
+CPU_INLINE void add_joined(__m256 *dots, __m256i joined, __m256i scales, __m256 of_column) {
+    const __m256i scaled = _mm256_madd_epi16(joined, scales);
+    *dots = _mm256_fmadd_ps(_mm256_cvtepi32_ps(scaled), of_column, *dots);
+}
+
+// Two groups at a time, half a vector each: low nibbles are the first. So the products of the
+// halves of a group add up in place, and half as many are joined; those of five bits would not fit.
+CPU_INLINE void dot_lines_q4_K(const struct line_scales *s, const char *const *blocks,
+                               const struct rounded *x, const int columns, __m256 *dots) {
+    const __m256i shifts = _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4);
+    CPU_UNROLLED
+    for (int g = 0; g < LINE_GROUPS; g += 2) {
+        __m256i pairs[ROUNDED_COLUMNS][LINES];
+        CPU_UNROLLED
+        for (int r = 0; r < LINES; ++r) {
+            const uint8_t *qs = ((const block_q4_K *)(const void *)blocks[r])->qs + 16 * g;
+            CPU_UNROLLED
+            for (int i = 0; i < 2; ++i) {
+                const __m256i both = _mm256_broadcastsi128_si256((__m128i)v16b_load(qs + 16 * i));
+                const vb w = (vb)_mm256_srlv_epi32(both, shifts) & 15;
+                CPU_UNROLLED
+                for (int c = 0; c < columns; ++c) {
+                    const __m256i products = small_pairs(w, x[c].numbers + ROUNDED_GROUP * (g + i));
+                    pairs[c][r] = i == 0 ? products : _mm256_add_epi16(pairs[c][r], products);
+                }
+            }
         }
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
-            const float *of_column = f.group == 16 ? x[c].sums + at / 16 : x[c].sums32 + at / 32;
-            __m256 sum = _mm256_setzero_ps();
+            add_joined(&dots[c], join_lines(pairs[c]), joined_scales(s, g, g + 1),
+                       _mm256_loadu_ps(x[c].spread[4 + g / 2]));
+        }
+    }
+}
+
+// Types whose numbers have more bits, or whose groups are of 16.
+CPU_INLINE void dot_lines(const struct block_format f, const struct line_scales *s,
+                          const char *const *blocks, const struct rounded *x, const int columns,
+                          __m256 *dots) {
+    CPU_UNROLLED
+    for (int g = 0; g < LINE_GROUPS; ++g) {
+        vb w[LINES];
+        const __m256i scales =
+            f.group == 16 ? joined_scales(s, 2 * g, 2 * g + 1) : joined_scales(s, g, g);
+        CPU_UNROLLED
+        for (int r = 0; r < LINES; ++r)
+            w[r] = line_numbers_256(f.type, blocks[r], g);
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c) {
+            __m256i pairs[LINES];
             CPU_UNROLLED
-            for (int j = 0; j < words; ++j) {
-                const __m256 column = _mm256_broadcast_ps((const __m128 *)(of_column + 4 * j));
-                sum = _mm256_fmadd_ps(of_rows[j], column, sum);
-            }
-            sums[c].offsets[p] = _mm256_fmadd_ps(sum, factor, sums[c].offsets[p]);
+            for (int r = 0; r < LINES; ++r)
+                pairs[r] = small_pairs(w[r], x[c].numbers + ROUNDED_GROUP * g);
+            __m256i joined = join_lines(pairs);
+            if (rounded_bias(f.type))
+                joined = _mm256_add_epi16(joined, (__m256i)vb_load(x[c].starts[g]));
+            add_joined(&dots[c], joined, scales, _mm256_set1_ps(x[c].scales[g]));
         }
     }
 }
@@ -292,52 +380,23 @@ CPU_INLINE void add_line_offsets(const struct block_format f, struct lane_sums *
 // Adds a block of 256 elements of four rows times each column. The scales of groups are multiplied
 // with as whole numbers; the row's factor comes last.
 CPU_INLINE void add_lines_256(const struct block_format f, struct lane_sums *sums,
-                              const char *const *blocks, const struct rounded *x, const int at,
+                              const char *const *blocks, const struct rounded *x,
                               const int columns) {
-    // Sums of eight products of six bits don't fit 16.
-    const int parts = f.type == GGML_TYPE_Q6_K ? 2 : 1;
     struct line_scales s;
-    __m256 dots[ROUNDED_COLUMNS][2];
-    open_line_scales(f.type, blocks, &s);
-    const quad factors = line_factors(blocks, f.scale_at);
-    if (f.offset_at >= 0)
-        add_line_offsets(f, sums, s.mins, -line_factors(blocks, f.offset_at), x, at, columns);
+    __m256 dots[ROUNDED_COLUMNS];
+    open_line_scales(f, blocks, &s);
+    if (f.offset_at >= 0) add_line_offsets(f, sums, &s, x, columns);
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c)
+        dots[c] = _mm256_setzero_ps();
+    if (f.type == GGML_TYPE_Q4_K)
+        dot_lines_q4_K(&s, blocks, x, columns, dots);
     else
-        add_line_offsets(f, sums, s.scales, factors, x, at, columns);
+        dot_lines(f, &s, blocks, x, columns, dots);
+    const __m256 factors = _mm256_mul_ps(s.factors, _mm256_set1_ps(0x1p-8f));
     CPU_UNROLLED
-    for (int g = 0; g < LINE_GROUPS; ++g) {
-        vb w[LINES];
-        __m256i scales[2];
-        CPU_UNROLLED
-        for (int r = 0; r < LINES; ++r)
-            w[r] = line_numbers_256(f.type, blocks[r], g);
-        CPU_UNROLLED
-        for (int i = 0; i < parts; ++i)
-            scales[i] = parts == 1 ? joined_scales(f, &s, g) : paired_scales(&s, g, 2 * i);
-        CPU_UNROLLED
-        for (int c = 0; c < columns; ++c) {
-            const __m256 of_column = _mm256_set1_ps(x[c].scales[at / ROUNDED_GROUP + g]);
-            __m256i pairs[LINES], sums_of_rows[2];
-            CPU_UNROLLED
-            for (int r = 0; r < LINES; ++r)
-                pairs[r] = small_pairs(w[r], x[c].numbers + at + ROUNDED_GROUP * g);
-            sums_of_rows[0] =
-                parts == 1 ? join_lines(pairs) : _mm256_hadd_epi16(pairs[0], pairs[1]);
-            if (parts == 2) sums_of_rows[1] = _mm256_hadd_epi16(pairs[2], pairs[3]);
-            CPU_UNROLLED
-            for (int i = 0; i < parts; ++i) {
-                const __m256i scaled = _mm256_madd_epi16(sums_of_rows[i], scales[i]);
-                if (g == 0) dots[c][i] = _mm256_setzero_ps();
-                dots[c][i] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(scaled), of_column, dots[c][i]);
-            }
-        }
-    }
-    CPU_UNROLLED
-    for (int c = 0; c < columns; ++c) {
-        const __m256 sum = parts == 1 ? dots[c][0] : _mm256_hadd_ps(dots[c][0], dots[c][1]);
-        sums[c].products[0] =
-            _mm256_fmadd_ps(sum, line_quads(factors * 0x1p-8f), sums[c].products[0]);
-    }
+    for (int c = 0; c < columns; ++c)
+        sums[c].products[0] = _mm256_fmadd_ps(dots[c], factors, sums[c].products[0]);
 }
 
 // --- IQ4_XS --------------------------------------------------------------------------------------
@@ -424,7 +483,7 @@ CPU_INLINE void add_lanes(const struct block_format f, const int sets,
     else if (f.type == GGML_TYPE_IQ4_XS)
         add_lines_iq4_xs(sums[0], blocks, x, at, columns);
     else
-        add_lines_256(f, sums[0], blocks, x, at, columns);
+        add_lines_256(f, sums[0], blocks, x, columns);
 }
 
 // Adds up lanes and offsets: the four results of a column.
@@ -434,12 +493,7 @@ CPU_INLINE void close_lanes(const struct block_format f, const struct lane_sums 
         return;
     }
     quad result = vf_sum_quads((vf)sums->products[0]);
-    if (f.size == QK_K) {
-        quad offsets[LINES];
-        memcpy(offsets, sums->offsets, sizeof(sums->offsets));
-        result += quad_sum_each(offsets[0], offsets[1], offsets[2], offsets[3]) * line_sign(f);
-    } else if (line_sign(f) != 0)
-        result += sums->short_offsets * line_sign(f);
+    if (f.size == ROUNDED_GROUP && line_sign(f) != 0) result += sums->short_offsets * line_sign(f);
     quad_store(y, result);
 }
 
