@@ -27,7 +27,7 @@ TAKES = {"WATCH_MPI_CUDA": "1", "GGML_CUDA_NO_VMM": "1"}
 # What is set, and what each node moves without staging.
 WAYS = {
     "MPI takes device memory": (TAKES, DIRECT),
-    "between hosts": ({**TAKES, "WATCH_MPI_APART": "1", "GGML_MPI_DEVICE_MEMORY": "auto"}, DIRECT),
+    "the default by name": ({**TAKES, "GGML_MPI_DEVICE_MEMORY": "auto"}, DIRECT),
     "buffers share an allocation": ({"WATCH_MPI_CUDA": "1"}, NONE),
     "switched off": ({**TAKES, "GGML_MPI_DEVICE_MEMORY": "off"}, NONE),
     "MPI takes none": ({"GGML_CUDA_NO_VMM": "1"}, NONE),

@@ -53,7 +53,7 @@ static void take_announced(struct doze *doze) {
 
 static int begin(void **state) {
     static struct doze doze;
-    doze_init(&doze);
+    assert_true(doze_init(&doze));
     connect_ends();
     for (int i = 0; i < MANY; ++i)
         take_announced(&doze);

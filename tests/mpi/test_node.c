@@ -108,10 +108,6 @@ void link_await(struct link *link, const struct link_waiting *waiting) {
         pthread_cond_wait(waiting->cond, waiting->lock);
 }
 
-void link_pump(struct link *link) {
-    (void)link;
-}
-
 void link_post(struct link *link, struct link_op *op) {
     (void)link;
     if (op->receives) memset(op->data, 0, op->size);

@@ -5,7 +5,6 @@
 //
 // WATCH_MPI_FUNNELED=1: MPI says that only the thread which started it may call it.
 // WATCH_MPI_OTHER=1: MPI says that it is MPICH.
-// WATCH_MPI_APART=1: no two processes share memory, as if each one were on a host of its own.
 // WATCH_MPI_CUDA=1: MPI says that it takes device memory, and the driver is asked about what it is
 // given.
 #define _GNU_SOURCE
@@ -137,12 +136,6 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     if (getenv("WATCH_MPI_FUNNELED")) *provided = MPI_THREAD_FUNNELED;
     atomic_store(&level, *provided);
     return status;
-}
-
-int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out) {
-    enter();
-    if (getenv("WATCH_MPI_APART")) return leave(PMPI_Comm_dup(MPI_COMM_SELF, out));
-    return leave(PMPI_Comm_split_type(comm, type, key, info, out));
 }
 
 int MPI_Isend(const void *data, int count, MPI_Datatype type, int target, int tag, MPI_Comm comm,

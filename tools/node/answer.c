@@ -49,7 +49,6 @@ static void send(struct server *server, uint64_t id, enum ggml_host_status statu
     if (size > 0) memcpy(bytes + sizeof(message), data, size);
     atomic_fetch_add(&server->n_messages_sent, 1);
     link_send(server->link, 0, bytes, sizeof(message) + size);
-    link_pump(server->link);
 }
 
 void answer(struct server *server, uint64_t id, enum ggml_host_status status, const void *data,

@@ -8,8 +8,8 @@
 //
 // MPI may ask the driver in the context that is current in the thread that calls it, also about a
 // transfer that another call began. So only memory of one device is given to it, the first that has
-// such a buffer, and every thread makes its context current before it calls MPI. The plugin pushes
-// and pops its own above it.
+// such a buffer, and the link's thread makes its context current before it calls MPI. The plugin
+// pushes and pops its own above it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ bool device_memory_is_for_mpi(struct server *server, ggml_backend_dev_t device,
 }
 
 void device_memory_enter(void *context) {
-    static _Thread_local uintptr_t current;
+    static uintptr_t current;
     const struct device_memory *memory = &((struct server *)context)->device_memory;
     const uintptr_t wanted = atomic_load(&memory->context);
     if (current != wanted && memory->set_current((void *)wanted) == 0) current = wanted;

@@ -12,7 +12,7 @@
 #include "server.h"
 
 enum { EXIT_USAGE = 2, EXIT_NO_DEVICES = 3, EXIT_NO_JOB = 4, EXIT_PROGRAM_LOST = 5 };
-enum { STUCK_SECONDS = 30 }; // for a call of MPI, between hosts
+enum { STUCK_SECONDS = 30 }; // for a call of MPI
 enum { JOIN_SECONDS = 1000000000 };
 
 static const char usage[] =

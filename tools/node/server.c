@@ -27,8 +27,7 @@ static bool has_job(void *context) {
     return queue->first || queue->server->ends;
 }
 
-// Waits for the queue's next job; NULL at the end. While it waits this thread makes MPI's
-// progress.
+// Waits for the queue's next job; NULL at the end.
 static struct job *next_job(struct queue *queue) {
     struct server *server = queue->server;
     const struct link_waiting waiting = {&server->lock, &queue->filled, has_job, queue};

@@ -76,7 +76,6 @@ void group_fail(struct remote_group *group) {
     pthread_mutex_lock(&client->lock);
     tell_group(group);
     pthread_mutex_unlock(&client->lock);
-    link_pump(client->link);
 }
 
 static void mark_tags(struct client *client, uint32_t first, uint32_t count, bool taken) {
@@ -438,7 +437,6 @@ static struct request *post(struct node *node, struct line *line, struct wire_me
     const bool lost = atomic_load(&node->lost);
     if (!lost) enter(request, message, bytes, size);
     pthread_mutex_unlock(&node->client->lock);
-    if (!lost) link_pump(node->client->link);
     if (!lost) return request;
     free(bytes);
     request_free(request);
@@ -451,8 +449,7 @@ static bool call_is_over(void *context) {
     return request->done;
 }
 
-// Waits until `is_over`, and lets this thread make MPI's progress meanwhile. The caller holds
-// the client's lock, which is given back while it waits.
+// Waits until `is_over`. The caller holds the client's lock, which is given back while it waits.
 static void await(struct client *client, bool (*is_over)(void *), void *context) {
     const struct link_waiting waiting = {&client->lock, &client->answered, is_over, context};
     link_await(client->link, &waiting);
@@ -510,7 +507,6 @@ int32_t client_tell(struct node *node, struct wire_message *message, const struc
     const bool sent = link_send_later(client->link, node->peer, bytes, size);
     const bool is_much = node->told_bytes > CLIENT_TOLD_BYTES;
     pthread_mutex_unlock(&client->lock);
-    link_pump(client->link);
     if (!sent)
         return ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d",
                              node->peer);
@@ -749,7 +745,6 @@ struct client *client_start(ggml_backend_reg_t reg) {
     const struct link_options options = {
         .n_expected = n_expected,
         .is_alone = has_no_nodes(size, programs, n_expected),
-        .may_grow = path != NULL,
         .start_seconds = client_seconds("GGML_MPI_START_SECONDS", 30),
         .stuck_seconds = client->deadline,
         .on_message = on_message,

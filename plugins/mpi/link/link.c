@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What calls MPI: one thread at a time, which is one that waits, or the link's own.
+// The link's thread, which alone calls MPI.
 #define _GNU_SOURCE
 #include "link.h"
 
@@ -21,15 +21,21 @@
 enum {
     TAG_MESSAGE = 1,
     BURST = 64, // messages that are taken before transfers are looked at again
+    PROBES = 2, // MPI may take bytes in one call and tell of the message in the next
 };
-// For so long after the last message a thread looks without sleeping, then it sleeps longer and
+// For so long after the last message the thread looks without sleeping, then it sleeps longer and
 // longer between two looks. MPI moves bytes only while it is called, so what is under way is looked
 // at for longer.
 static const double SPIN_SECONDS = 0.0005, SPIN_MOVING = 0.005, SHORT_SLEEP = 20e-6,
                     LONG_SLEEP = 0.002;
 static const double TICK_SECONDS = 0.02, DEEP_SLEEP = 0.25;
-// Who waits for longer leaves looking to the link's thread, which sleeps while others look.
-static const double HELP_SECONDS = 0.01, HELPED_SLEEP = 0.0002;
+// For so long who waits looks without sleeping, as to be woken takes as long as a small request.
+static const double AWAIT_SPIN = 50e-6;
+// How often who waits sees to it that the thread still comes back from MPI.
+static const double WATCH_SECONDS = 0.25;
+// A yield that takes longer has let other programs run. For so long after it all sleep instead of
+// looking: one that wakes is given the processor sooner than one that has yielded.
+static const double LONG_YIELD = 0.0005, BUSY_SECONDS = 0.02;
 // Where sockets tell of messages the thread sleeps at once, and wakes for what they don't tell:
 // room for bytes that are being sent.
 static const double TOLD_SLEEP = 0.002, SENDING_SLEEP = 0.0001;
@@ -49,32 +55,27 @@ struct link {
     MPI_Comm joined[LINK_MAX_JOINED]; // with a node of another job each
     atomic_int n_joined;
     pthread_t thread;
-    pthread_mutex_t progress; // of who calls MPI; no lock is waited for before it is given back,
-                              // but in callbacks
     pthread_mutex_t lock;
-    pthread_cond_t wake, done;
-    atomic_bool has_helper, is_quiet; // one that waits looks; nothing is under way or expected
-    atomic_bool is_moving;            // something is under way
-    atomic_int n_followers;           // that would look if another one did not
-    _Atomic double last_active, last_help;
+    pthread_cond_t done;
+    _Atomic double busy_until; // see LONG_YIELD
     struct link_op *posted, **posted_end;
     _Atomic double inside_since; // when the thread called MPI; 0: it is outside; STUCK
     bool is_stuck;
-    bool started, failed, stops, finalizes, ended, woken, is_deep;
+    bool started, failed, stops, finalizes, woken;
     bool has_cuda;
     char why[LINK_TEXT];
     uint8_t dropped[LINK_MAX_PEERS]; // 1: its transfers fail
     bool drops;
-    // Of who holds `progress`, or has found it stuck.
+    // Of the thread, or of who has found it stuck.
     struct link_op *starting; // taken from `posted`; the first one may have begun
     MPI_Request *requests;
     struct active *actives;
     int *finished;
     MPI_Status *statuses; // of what is finished
     size_t n_active, capacity;
-    double next_tick;
+    double next_tick, last_active;
     bool expects;
-    struct doze doze; // of the link's thread, where it alone calls MPI
+    struct doze doze;
 };
 
 double link_now(void) {
@@ -108,10 +109,10 @@ static void leave_mpi(struct link *link) {
         pause();
 }
 
-// --- transfers, under `progress` -------------------------------------------------------------
+// --- transfers, by the thread --------------------------------------------------------------------
 
 // Ends an operation: a message is freed here, a transfer with a callback calls it, and one
-// without wakes those who wait in link_wait(). The caller holds no lock but `progress`.
+// without wakes those who wait in link_wait(). The caller holds no lock.
 static void complete(struct link *link, struct link_op *op) {
     void (*on_done)(struct link_op *) = op->on_done;
     if (op->is_message) {
@@ -289,7 +290,7 @@ static void drop_all(struct link *link) {
     if (drops) drop(link);
 }
 
-// --- messages, under `progress` --------------------------------------------------------------
+// --- messages, by the thread ---------------------------------------------------------------------
 
 // Receives one message, if there is one, and hands it to on_message(), which owns its bytes. A
 // matched probe (MPI_Improbe), so that the message that was measured is the one that is
@@ -299,8 +300,10 @@ static bool receive_one(struct link *link, int joined) {
     int found = 0, size = 0;
     MPI_Message message;
     MPI_Status status;
+    int code = MPI_SUCCESS;
     enter_mpi(link);
-    const int code = MPI_Improbe(MPI_ANY_SOURCE, TAG_MESSAGE, comm, &found, &message, &status);
+    for (int i = 0; i < PROBES && code == MPI_SUCCESS && !found; ++i)
+        code = MPI_Improbe(MPI_ANY_SOURCE, TAG_MESSAGE, comm, &found, &message, &status);
     leave_mpi(link);
     if (code != MPI_SUCCESS || !found) return false;
     const int peer = joined < 0 ? status.MPI_SOURCE : link->meeting.count + joined;
@@ -340,43 +343,14 @@ static bool look(struct link *link) {
     busy = test(link) || busy;
     const bool came = receive(link);
     busy = came || busy;
-    if (!link->meeting.any_thread) doze_learn(&link->doze, came);
+    doze_learn(&link->doze, came);
     const double now = link_now();
-    if (busy) atomic_store(&link->last_active, now);
+    if (busy) link->last_active = now;
     if (now >= link->next_tick || busy) {
         link->expects = link->options.on_tick(link->options.context, now);
         link->next_tick = now + TICK_SECONDS;
     }
-    atomic_store(&link->is_moving, link->n_active > 0);
-    atomic_store(&link->is_quiet, link->n_active == 0 && !link->expects);
     return busy;
-}
-
-// Whether operations wait for a thread that starts them.
-static bool has_posted(struct link *link) {
-    pthread_mutex_lock(&link->lock);
-    const bool any = link->posted != NULL;
-    pthread_mutex_unlock(&link->lock);
-    return any;
-}
-
-// What is posted while another thread looks, that one looks after once more.
-static bool try_to_look(struct link *link) {
-    bool busy = false;
-    do {
-        atomic_thread_fence(memory_order_seq_cst);
-        if (pthread_mutex_trylock(&link->progress) != 0) return busy;
-        busy = (!link->ended && look(link)) || busy;
-        pthread_mutex_unlock(&link->progress);
-        atomic_thread_fence(memory_order_seq_cst);
-    } while (has_posted(link));
-    return busy;
-}
-
-void link_pump(struct link *link) {
-    if (!link->meeting.any_thread) return;
-    try_to_look(link);
-    atomic_store(&link->last_help, link_now());
 }
 
 // Monotonic time so many seconds from now.
@@ -387,40 +361,6 @@ static struct timespec time_in(double seconds) {
     until.tv_sec += (time_t)end;
     until.tv_nsec = (long)((end - (double)(time_t)end) * 1e9);
     return until;
-}
-
-// Seconds to sleep after `idle` seconds without an event: 20 us and 5 % of them, so that the
-// delay stays small beside the wait, and at most LONG_SLEEP.
-static double pause_after(double idle) {
-    const double wanted = SHORT_SLEEP + idle * 0.05;
-    return wanted < LONG_SLEEP ? wanted : LONG_SLEEP;
-}
-
-static void wait_for(pthread_mutex_t *lock, pthread_cond_t *cond, double seconds) {
-    const struct timespec until = time_in(seconds);
-    pthread_cond_timedwait(cond, lock, &until);
-}
-
-// Seconds without an event for which a thread looks without sleeping.
-static double spin_time(struct link *link) {
-    return atomic_load(&link->is_moving) ? SPIN_MOVING : SPIN_SECONDS;
-}
-
-// Makes progress once for a thread that waits, and sleeps if there was none for a while. Returns
-// false when it was in vain for HELP_SECONDS: the link's thread takes over. The caller holds
-// waiting->lock, which is given back meanwhile.
-static bool help(struct link *link, const struct link_waiting *waiting, double begin) {
-    pthread_mutex_unlock(waiting->lock);
-    const bool busy = try_to_look(link);
-    const double now = link_now(), last = atomic_load(&link->last_active);
-    const double idle = now - (last > begin ? last : begin);
-    atomic_store(&link->last_help, now);
-    const bool spins = idle < spin_time(link);
-    if (!busy && spins) sched_yield();
-    pthread_mutex_lock(waiting->lock);
-    if (!busy && !spins && !waiting->is_over(waiting->context))
-        wait_for(waiting->lock, waiting->cond, pause_after(idle));
-    return idle < HELP_SECONDS;
 }
 
 // Fails one operation, of which pieces may be with MPI for ever.
@@ -451,8 +391,8 @@ static void give_up(struct link *link) {
     }
 }
 
-// Where the link's thread alone calls MPI, others see to it that it comes back. The caller holds no
-// lock.
+// Fails everything once the thread has been inside of MPI for too long. By who waits; the caller
+// holds no lock.
 static void look_after_thread(struct link *link) {
     double since = atomic_load(&link->inside_since);
     const double most = link->options.stuck_seconds;
@@ -469,44 +409,42 @@ static void look_after_thread(struct link *link) {
     fail_list(link, posted);
 }
 
-// One thread that waits makes progress (has_helper), others sleep until they are woken or every
-// DEEP_SLEEP. An answer then reaches its thread without waking another one. When it has what it
-// waited for, the next one is woken to take its place.
+// Whether other programs want the processors.
+static bool is_busy(struct link *link, double now) {
+    return now < atomic_load(&link->busy_until);
+}
+
+// Lets other threads run, and learns from how long that takes whether they want to.
+static void yield(struct link *link) {
+    const double begin = link_now();
+    sched_yield();
+    const double end = link_now();
+    if (end - begin > LONG_YIELD) atomic_store(&link->busy_until, end + BUSY_SECONDS);
+}
+
 void link_await(struct link *link, const struct link_waiting *waiting) {
     const double begin = link_now();
-    bool helps = false, tires = !link->meeting.any_thread;
     while (!waiting->is_over(waiting->context)) {
-        if (!helps && !tires) helps = !atomic_exchange(&link->has_helper, true);
-        if (helps) {
-            tires = !help(link, waiting, begin);
-            if (tires) atomic_store(&link->has_helper, helps = false);
-        } else {
-            atomic_fetch_add(&link->n_followers, !tires);
-            wait_for(waiting->lock, waiting->cond, DEEP_SLEEP);
-            atomic_fetch_sub(&link->n_followers, !tires);
-            if (link->meeting.any_thread) continue;
-            pthread_mutex_unlock(waiting->lock);
+        const double now = link_now();
+        const struct timespec until = time_in(WATCH_SECONDS);
+        const bool spins = now - begin < AWAIT_SPIN && !is_busy(link, now);
+        if (!spins && pthread_cond_timedwait(waiting->cond, waiting->lock, &until) == 0) continue;
+        pthread_mutex_unlock(waiting->lock);
+        if (spins)
+            yield(link);
+        else
             look_after_thread(link);
-            pthread_mutex_lock(waiting->lock);
-        }
+        pthread_mutex_lock(waiting->lock);
     }
-    if (!helps) return;
-    atomic_store(&link->has_helper, false);
-    if (atomic_load(&link->n_followers) > 0) pthread_cond_signal(&link->wake);
 }
 
 // --- the thread ----------------------------------------------------------------------------------
 
-// Sleeps for at most `seconds` where other threads may call MPI. A message that was posted keeps
-// this thread awake only before a deep sleep: else the thread that posted it makes progress.
-static void sleep_for(struct link *link, double seconds) {
-    pthread_mutex_lock(&link->lock);
-    link->is_deep = seconds >= DEEP_SLEEP;
-    const bool waits = link->posted && link->is_deep;
-    if (!waits && !link->woken && !link->stops && !link->drops)
-        wait_for(&link->lock, &link->wake, seconds);
-    link->is_deep = false;
-    pthread_mutex_unlock(&link->lock);
+// Seconds to sleep after `idle` seconds without an event: 20 us and 5 % of them, so that the
+// delay stays small beside the wait, and at most LONG_SLEEP.
+static double pause_after(double idle) {
+    const double wanted = SHORT_SLEEP + idle * 0.05;
+    return wanted < LONG_SLEEP ? wanted : LONG_SLEEP;
 }
 
 // Whether a send is under way: no socket tells when there is room for more of it.
@@ -516,44 +454,27 @@ static bool is_sending(const struct link *link) {
     return false;
 }
 
-// Seconds for which the thread that alone calls MPI sleeps, unless a socket or another thread wakes
-// it.
-static double sleep_between_hosts(struct link *link, double idle) {
-    if (atomic_load(&link->is_quiet)) return DEEP_SLEEP;
+// Seconds to sleep, unless a socket or another thread ends that.
+static double sleep_time(struct link *link, double now) {
+    const double idle = now - link->last_active;
+    if (link->n_active == 0 && !link->expects) return DEEP_SLEEP;
     if (doze_is_announced(&link->doze)) return is_sending(link) ? SENDING_SLEEP : TOLD_SLEEP;
-    return idle < spin_time(link) ? 0 : pause_after(idle);
+    const double spin = link->n_active > 0 ? SPIN_MOVING : SPIN_SECONDS;
+    return idle < spin && !is_busy(link, now) ? 0 : pause_after(idle);
 }
 
-// What is posted after doze_begin() wakes this thread; what was before is seen here.
-static void rest_between_hosts(struct link *link) {
-    const double now = link_now(), idle = now - atomic_load(&link->last_active);
-    double seconds = sleep_between_hosts(link, idle);
+// Sleeps less the more recently something happened. What is posted after doze_begin() ends it; what
+// was before is seen here.
+static void rest(struct link *link) {
+    const double now = link_now();
+    double seconds = sleep_time(link, now);
     doze_begin(&link->doze);
     pthread_mutex_lock(&link->lock);
     if (link->posted || link->woken || link->stops || link->drops) seconds = 0;
     pthread_mutex_unlock(&link->lock);
     doze_sleep(&link->doze, now, seconds);
     doze_finish(&link->doze);
-    if (seconds == 0) sched_yield();
-}
-
-// Sleeps less the more recently something happened.
-static void rest(struct link *link) {
-    if (!link->meeting.any_thread) {
-        rest_between_hosts(link);
-        return;
-    }
-    const double now = link_now(), idle = now - atomic_load(&link->last_active);
-    const bool helped = now - atomic_load(&link->last_help) < HELP_SECONDS;
-    if (atomic_load(&link->is_quiet)) {
-        sleep_for(link, DEEP_SLEEP);
-    } else if (helped && (atomic_load(&link->has_helper) || atomic_load(&link->n_followers) == 0)) {
-        sleep_for(link, HELPED_SLEEP);
-    } else if (idle < spin_time(link)) {
-        sched_yield();
-    } else {
-        sleep_for(link, pause_after(idle));
-    }
+    if (seconds == 0) yield(link);
 }
 
 // Whether the thread is to end; what is posted is started before.
@@ -567,19 +488,16 @@ static bool stopped(struct link *link) {
 // What was sent last still arrives; what nobody takes is not waited for.
 static void flush(struct link *link) {
     const double end = link_now() + 2;
-    pthread_mutex_lock(&link->progress);
     while (link->n_active > 0 && link_now() < end) {
         if (!test(link)) sched_yield();
     }
-    link->ended = true;
-    pthread_mutex_unlock(&link->progress);
 }
 
 // The thread's loop: looks and rests until it is stopped, then lets what was sent arrive.
 static void work(struct link *link) {
-    atomic_store(&link->last_active, link_now());
+    link->last_active = link_now();
     while (!stopped(link)) {
-        if (!try_to_look(link)) rest(link);
+        if (!look(link)) rest(link);
     }
     flush(link);
 }
@@ -628,12 +546,6 @@ static void *run(void *context) {
 
 // --- any thread ----------------------------------------------------------------------------------
 
-// Wakes the link's thread. The caller holds the lock.
-static void wake(struct link *link) {
-    pthread_cond_signal(&link->wake);
-    doze_wake(&link->doze);
-}
-
 // Waits for the thread's end for at most so many seconds.
 static bool ends_in(struct link *link, double seconds) {
     struct timespec until;
@@ -667,13 +579,10 @@ struct link *link_open(const struct link_options *options, char out_why[LINK_TEX
     link->options = *options;
     link->posted_end = &link->posted;
     link->expects = true;
-    pthread_mutex_init(&link->progress, NULL);
     pthread_mutex_init(&link->lock, NULL);
-    link_cond_init(&link->wake);
     link_cond_init(&link->done);
-    doze_init(&link->doze);
     *options->out_link = link;
-    if (pthread_create(&link->thread, NULL, run, link) != 0) {
+    if (!doze_init(&link->doze) || pthread_create(&link->thread, NULL, run, link) != 0) {
         *options->out_link = NULL;
         doze_end(&link->doze);
         free(link);
@@ -741,7 +650,7 @@ const char *link_refused(const struct link *link) {
 // a call counts as stuck and what is sent last is waited for.
 static bool is_joined(struct link *link) {
     const double most = link->options.stuck_seconds;
-    if (link->meeting.any_thread || most <= 0) return pthread_join(link->thread, NULL) == 0;
+    if (most <= 0) return pthread_join(link->thread, NULL) == 0;
     return ends_in(link, most + 3); // for what is flushed
 }
 
@@ -751,16 +660,14 @@ void link_close(struct link *link, bool finalize) {
     pthread_mutex_lock(&link->lock);
     link->stops = true;
     link->finalizes = finalize;
-    wake(link);
+    doze_wake(&link->doze);
     const bool is_stuck = link->is_stuck;
     pthread_mutex_unlock(&link->lock);
     if (is_stuck || !is_joined(link)) {
         pthread_detach(link->thread);
         return;
     }
-    pthread_mutex_destroy(&link->progress);
     pthread_mutex_destroy(&link->lock);
-    pthread_cond_destroy(&link->wake);
     pthread_cond_destroy(&link->done);
     doze_end(&link->doze);
     free(link->requests);
@@ -771,14 +678,15 @@ void link_close(struct link *link, bool finalize) {
 }
 
 void link_post(struct link *link, struct link_op *op) {
+    const bool is_patient = op->is_patient; // it may be gone once it is posted
     op->next = NULL;
     op->pending = 0;
     op->failed = op->done = false;
     pthread_mutex_lock(&link->lock);
     *link->posted_end = op;
     link->posted_end = &op->next;
-    if (!op->is_patient && (!link->meeting.any_thread || link->is_deep)) wake(link);
     pthread_mutex_unlock(&link->lock);
+    if (!is_patient) doze_wake(&link->doze);
 }
 
 static bool is_done(void *context) {
@@ -816,7 +724,7 @@ bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(vo
     if (!op->done) {
         atomic_store(&op->is_cancelled, true);
         link->drops = true;
-        wake(link);
+        doze_wake(&link->doze);
     }
     pthread_mutex_unlock(&link->lock);
     return link_wait(link, op);
@@ -852,13 +760,13 @@ void link_drop(struct link *link, int peer) {
     pthread_mutex_lock(&link->lock);
     if (link->dropped[peer] == 0) link->dropped[peer] = 1;
     link->drops = true;
-    wake(link);
+    doze_wake(&link->doze);
     pthread_mutex_unlock(&link->lock);
 }
 
 void link_wake(struct link *link) {
     pthread_mutex_lock(&link->lock);
     link->woken = true;
-    wake(link);
+    doze_wake(&link->doze);
     pthread_mutex_unlock(&link->lock);
 }

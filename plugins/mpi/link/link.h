@@ -2,10 +2,9 @@
 // Messages, and transfers straight from and to the callers' memory, by MPI. Used by the plugin and
 // by ggml-node.
 //
-// One thread at a time calls MPI. Where MPI lets any thread do so, it is the one that waits, which
-// saves handing over; else, and for what nobody waits for, it is a thread of the link's own, which
-// starts MPI if nobody has. All traffic, but the first meeting, goes over a
-// communicator of its own, so the program may use MPI for itself.
+// A thread of the link's alone calls MPI, from its start, if nobody has started it, to its end:
+// only that thread is lost where a call never returns. All traffic, but the first meeting, goes
+// over a communicator of its own, so the program may use MPI for itself.
 #ifndef GGML_MPI_LINK_H
 #define GGML_MPI_LINK_H
 
@@ -35,7 +34,7 @@ struct link_op {
     bool receives;
     void *data;
     size_t size;
-    // NULL, or called when it is done by the thread that calls MPI, which then touches it no more.
+    // NULL, or called when it is done by the link's thread, which then touches it no more.
     void (*on_done)(struct link_op *op);
     void *context; // the caller's
     // The link's:
@@ -50,14 +49,13 @@ struct link_options {
     unsigned n_expected;  // nodes that are waited for; 0: every other process of the job
     double start_seconds; // how long
     bool is_alone;        // a client without nodes in its job
-    bool may_grow;        // nodes of other jobs join later: link_join()
     // NULL, or of a node of another job, which waits for a program that is told this name of a
     // port; false: it can't be told.
     bool (*on_port)(void *context, const char *port);
-    // A call of MPI that takes longer, between hosts, never returns: every peer is lost then. 0:
-    // MPI is trusted to return.
+    // A call of MPI that takes longer never returns: every peer is lost then. 0: MPI is trusted to
+    // return.
     double stuck_seconds;
-    // By the thread that calls MPI just then; link_await() and link_pump() do nothing in them.
+    // By the link's thread, which may not wait for the link.
     // A message came; its bytes are the callee's from now on (free).
     void (*on_message)(void *context, int peer, void *bytes, size_t size);
     // A transfer with this peer failed.
@@ -68,8 +66,8 @@ struct link_options {
     // NULL, or of a node: called with the reason why the program has not taken it, before
     // link_open() waits for the program to end MPI.
     void (*on_refused)(void *context, const char *why);
-    // NULL, or called by each thread before it calls MPI for messages and transfers: makes current
-    // what MPI needs to reach memory of devices.
+    // NULL, or called by the link's thread before it calls MPI for messages and transfers: makes
+    // current what MPI needs to reach memory of devices.
     void (*on_enter)(void *context);
     // NULL, or called when the program ends MPI, which it started itself: link_close() is due.
     void (*on_finalize)(void *context);
@@ -116,14 +114,11 @@ struct link_waiting {
     bool (*is_over)(void *context);
     void *context;
 };
-// Waits, and calls MPI meanwhile if it may. The caller holds the lock and no other one; it is given
-// back now and then. [any-thread]
+// Waits, and gives up on the link's thread if that does not come back from MPI. The caller holds
+// the lock and no other one; it is given back now and then. [any-thread]
 void link_await(struct link *link, const struct link_waiting *waiting);
-// Sends on what was posted, if this thread may call MPI and no other one does. The caller holds no
-// lock that callbacks take. [any-thread]
-void link_pump(struct link *link);
 
-// Queues a transfer, which link_pump() or the link's thread starts. [any-thread]
+// Queues a transfer, which the link's thread starts. [any-thread]
 void link_post(struct link *link, struct link_op *op);
 // Waits until a transfer without on_done is done; false: it failed. [any-thread]
 bool link_wait(struct link *link, struct link_op *op);

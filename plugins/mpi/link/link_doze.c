@@ -16,8 +16,9 @@
 enum { ENOUGH = 16, MOST = 64, UNANNOUNCED = 4, MOST_VAIN = 64, LOOKS = 3 };
 static const double SCAN_SECONDS = 1.0;
 
-void doze_init(struct doze *doze) {
+bool doze_init(struct doze *doze) {
     *doze = (struct doze){.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .scanned = -SCAN_SECONDS};
+    return doze->wake >= 0;
 }
 
 void doze_end(struct doze *doze) {
@@ -26,7 +27,7 @@ void doze_end(struct doze *doze) {
 }
 
 bool doze_is_announced(const struct doze *doze) {
-    return doze->wake >= 0 && doze->score >= ENOUGH;
+    return doze->score >= ENOUGH;
 }
 
 // Whether it is a connection by TCP: only another host's bytes come by one.
@@ -74,7 +75,6 @@ void doze_finish(struct doze *doze) {
 
 void doze_sleep(struct doze *doze, double now, double seconds) {
     uint64_t count;
-    if (doze->wake < 0) return;
     if (now - doze->scanned >= SCAN_SECONDS) {
         scan(doze);
         doze->scanned = now;
@@ -104,6 +104,6 @@ void doze_learn(struct doze *doze, bool came) {
 
 void doze_wake(struct doze *doze) {
     const uint64_t one = 1;
-    if (doze->wake < 0 || !atomic_load(&doze->sleeps)) return;
+    if (!atomic_load(&doze->sleeps)) return;
     if (write(doze->wake, &one, sizeof(one)) < 0) return; // full: it wakes in any case
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a thread that alone calls MPI sleeps until there is something to do: for a while, until
+// How the thread that calls MPI sleeps until there is something to do: for a while, until
 // another thread wakes it, or until bytes arrive at a socket of this process.
 //
 // MPI has no call that sleeps until a message comes. Over TCP its sockets tell: they are found in
@@ -15,7 +15,7 @@
 enum { DOZE_SOCKETS = 1024 };
 
 struct doze {
-    int wake; // eventfd, -1: none
+    int wake; // eventfd
     struct pollfd fds[DOZE_SOCKETS + 1];
     unsigned char vain[DOZE_SOCKETS + 1]; // times in a row that MPI left it readable
     int n;
@@ -26,7 +26,8 @@ struct doze {
     atomic_bool sleeps;
 };
 
-void doze_init(struct doze *doze);
+// False: the system has no more files. doze_end() is due then too.
+bool doze_init(struct doze *doze);
 void doze_end(struct doze *doze);
 // Whether messages are announced by sockets. [link]
 bool doze_is_announced(const struct doze *doze);

@@ -103,7 +103,7 @@ bool link_launched(int *out_rank, int *out_size, int *out_programs) {
     return !ended && (started || *out_rank >= 0);
 }
 
-// Starts MPI, or joins the program's, and sets which threads may call it.
+// Starts MPI, or joins the program's, and notes whether threads may call it beside each other.
 static bool start_mpi(struct link_meeting *meeting, char out_why[LINK_TEXT]) {
     int started = 0, level = 0;
     MPI_Initialized(&started);
@@ -111,12 +111,10 @@ static bool start_mpi(struct link_meeting *meeting, char out_why[LINK_TEXT]) {
         meeting->owns = true;
         if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS)
             return fail(out_why, "MPI can't be started");
-        // Nobody else knows of MPI yet: one thread that calls it at a time is enough.
-        meeting->any_thread = level >= MPI_THREAD_SERIALIZED;
         meeting->all_at_once = level == MPI_THREAD_MULTIPLE;
         return level >= MPI_THREAD_FUNNELED || fail(out_why, "MPI was built without threads");
     }
-    meeting->any_thread = meeting->all_at_once = true; // link_meet_may_run()
+    meeting->all_at_once = true; // link_meet_may_run()
     return true;
 }
 
@@ -238,18 +236,6 @@ static int collect(struct link_meeting *meeting, int *members, int most, double 
     return n;
 }
 
-// Whether all processes share memory, by MPI's own splitting of communicators.
-static bool is_one_host(const struct link_meeting *meeting) {
-    MPI_Comm here;
-    int count = 0;
-    if (MPI_Comm_split_type(meeting->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) !=
-        MPI_SUCCESS)
-        return false;
-    MPI_Comm_size(here, &count);
-    MPI_Comm_free(&here);
-    return count == meeting->count;
-}
-
 // Makes a communicator of the members, in which errors are returned instead of ending the job.
 static bool make_comm(struct link_meeting *meeting, const int *members, char out_why[LINK_TEXT]) {
     MPI_Group world, group;
@@ -261,17 +247,12 @@ static bool make_comm(struct link_meeting *meeting, const int *members, char out
     if (status != MPI_SUCCESS) return fail(out_why, "MPI makes no communicator");
     MPI_Comm_set_errhandler(meeting->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(meeting->comm, &meeting->self);
-    // Between hosts MPI's own calls may never return when a node dies (Open MPI 4.1.4 over TCP
-    // locks itself out while it closes the connection): then only the link's thread is lost, and
-    // who waits for it goes on at the deadline.
-    if (!is_one_host(meeting)) meeting->any_thread = false;
     return true;
 }
 
 // A communicator of the client alone, to which nodes may join later, from any host.
 static bool stay_alone(struct link_meeting *meeting, char out_why[LINK_TEXT]) {
     meeting->count = 1;
-    meeting->any_thread = false;
     return MPI_Comm_dup(MPI_COMM_SELF, &meeting->comm) == MPI_SUCCESS ||
            fail(out_why, "MPI makes no communicator");
 }
@@ -402,7 +383,6 @@ static bool await_client(struct link_meeting *meeting, const struct link_options
     MPI_Recv(&major, 1, MPI_INT, 0, TAG_MEMBERS, meeting->comm, MPI_STATUS_IGNORE);
     meeting->count = 2;
     meeting->self = 1;
-    meeting->any_thread = false; // it may be on any host
     if (major == WIRE_MAJOR) return true;
     snprintf(out_why, LINK_TEXT,
              "the program speaks version %d of the protocol, this node %d.%d: install the same "
@@ -442,7 +422,6 @@ static bool meet(struct link_meeting *meeting, const struct link_options *option
         good = stay_alone(meeting, out_why);
     } else {
         good = meet_nodes(meeting, options, size, out_why);
-        if (options->may_grow) meeting->any_thread = false; // who joins may be on any host
     }
     return good;
 }

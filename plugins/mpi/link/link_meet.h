@@ -14,8 +14,7 @@ struct link_meeting {
     int self;
     int count;
     bool owns;                       // started MPI
-    bool any_thread;                 // may call MPI, one at a time
-    bool all_at_once;                // may do so beside others: MPI_THREAD_MULTIPLE
+    bool all_at_once;                // threads may call MPI beside each other
     uint32_t minors[LINK_MAX_PEERS]; // the client's: that nodes said
     char refused[LINK_TEXT]; // about the first process that is no node of this version, "": none
 };
@@ -24,8 +23,8 @@ struct link_meeting {
 // program started MPI without that, its nodes, so many or all other processes, are told when it
 // ends MPI, unless it is MPI_THREAD_SERIALIZED; false with the reason.
 bool link_meet_may_run(unsigned n_expected, char out_why[LINK_TEXT]);
-// Starts MPI if nobody has, and meets. Unless any_thread, the thread that called this is the one to
-// call MPI from now on. false with the reason: link_part() is due.
+// Starts MPI if nobody has, and meets. The thread that called this is the one to call MPI from now
+// on. false with the reason: link_part() is due.
 bool link_meet(struct link_meeting *meeting, const struct link_options *options,
                char out_why[LINK_TEXT]);
 // Connects to a node at its port, which then has rank 1 in *out_comm; its version is in
