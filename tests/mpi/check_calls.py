@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import check, finish  # noqa: E402
+
 RUN, TEST, NODE, WATCH = sys.argv[1:5]
 NODES = 2
 FUNNELED, MULTIPLE = 1, 3
@@ -18,14 +21,6 @@ WAYS = {
     "MPI_THREAD_MULTIPLE": ({}, MULTIPLE),
     "MPI_THREAD_FUNNELED": ({"WATCH_MPI_FUNNELED": "1"}, FUNNELED),
 }
-results = []
-
-
-def check(name, condition, text=""):
-    results.append(bool(condition))
-    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
-    for line in str(text).splitlines() if not condition else []:
-        print("#", line, flush=True)
 
 
 def run(way, folder, *which):
@@ -54,8 +49,7 @@ def main():
         check(f"{name}: the thread that started MPI is the only one to call it", seen and all(one["others"] == 0 for one in seen), seen)
     with tempfile.TemporaryDirectory(prefix="ggml-mpi-calls-") as folder:
         passes("a request that MPI has freed", run({}, folder, "broken")[0])
-    print(f"1..{len(results)}")
-    return 0 if all(results) else 1
+    return finish()
 
 
 if __name__ == "__main__":
