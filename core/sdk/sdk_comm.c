@@ -96,19 +96,19 @@ bool ggml_sdk_comm_combines(enum ggml_comm_reduction reduction, enum ggml_type t
 
 enum { BLOCK = 512 }; // numbers that are combined at a time
 
-// Elements `at` to `at + n` as F32.
-static void load(enum ggml_type type, const void *data, size_t at, size_t n, float *out) {
+// Elements `at` to `at + n` as F32: in place, or in `room`.
+static const float *load(enum ggml_type type, const void *data, size_t at, size_t n, float *room) {
     const ggml_fp16_t *halves = (const ggml_fp16_t *)data + at;
     const ggml_bf16_t *brains = (const ggml_bf16_t *)data + at;
+    if (type == GGML_TYPE_F32) return (const float *)data + at;
     if (type == GGML_TYPE_F16) {
         for (size_t i = 0; i < n; ++i)
-            out[i] = ggml_compute_fp16_to_fp32(halves[i]);
-    } else if (type == GGML_TYPE_BF16) {
-        for (size_t i = 0; i < n; ++i)
-            out[i] = ggml_compute_bf16_to_fp32(brains[i]);
+            room[i] = ggml_compute_fp16_to_fp32(halves[i]);
     } else {
-        memcpy(out, (const float *)data + at, n * sizeof(*out));
+        for (size_t i = 0; i < n; ++i)
+            room[i] = ggml_compute_bf16_to_fp32(brains[i]);
     }
+    return room;
 }
 
 // Rounds F32 to the type, to nearest.
@@ -122,19 +122,20 @@ static void store(enum ggml_type type, void *data, size_t at, size_t n, const fl
         for (size_t i = 0; i < n; ++i)
             brains[i] = ggml_compute_fp32_to_bf16(values[i]);
     } else {
-        memcpy((float *)data + at, values, n * sizeof(*values));
+        memmove((float *)data + at, values, n * sizeof(*values)); // they may be there already
     }
 }
 
 // Combines element by element, in the order of ranks, so that all ranks get bit-identical results.
-static void combine(enum ggml_comm_reduction reduction, float *values, const float *part,
-                    size_t n) {
+// `out` may be `values`, nothing else overlaps.
+static void combine(enum ggml_comm_reduction reduction, const float *values, const float *part,
+                    size_t n, float *out) {
     if (reduction == GGML_COMM_SUM) {
         for (size_t i = 0; i < n; ++i)
-            values[i] += part[i];
+            out[i] = values[i] + part[i];
     } else {
         for (size_t i = 0; i < n; ++i)
-            values[i] = part[i] > values[i] ? part[i] : values[i];
+            out[i] = part[i] > values[i] ? part[i] : values[i];
     }
 }
 
@@ -144,16 +145,16 @@ void ggml_sdk_comm_combine(enum ggml_comm_reduction reduction, enum ggml_type ty
                            const void *const *parts, size_t n_parts, size_t begin, size_t end,
                            void *out) {
     for (size_t at = begin; at < end; at += BLOCK) {
-        float values[BLOCK], part[BLOCK];
+        float sum[BLOCK], room[BLOCK];
         const size_t n = end - at < BLOCK ? end - at : BLOCK;
-        bool any = false;
+        const float *values = NULL; // so far: a part of F32, or `sum`
         for (size_t k = 0; k < n_parts; ++k) {
             if (!parts[k]) continue;
-            load(type, parts[k], at, n, any ? part : values);
-            if (any) combine(reduction, values, part, n);
-            any = true;
+            const float *part = load(type, parts[k], at, n, values ? room : sum);
+            if (values) combine(reduction, values, part, n, sum);
+            values = values ? sum : part;
         }
-        if (!any) memset(values, 0, n * sizeof(values[0]));
+        if (!values) values = memset(sum, 0, n * sizeof(sum[0]));
         store(type, out, at, n, values);
     }
 }

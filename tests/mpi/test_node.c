@@ -102,15 +102,56 @@ void link_cond_init(pthread_cond_t *cond) {
     pthread_cond_init(cond, NULL);
 }
 
+static struct link_op *posted; // that call back
+static pthread_mutex_t posted_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t calling_lock = PTHREAD_MUTEX_INITIALIZER;
+
+// What was posted to the last peer fails, what to others never ends unless it is cancelled.
+static struct link_op *take_posted(void) {
+    pthread_mutex_lock(&posted_lock);
+    struct link_op **at = &posted;
+    while (*at && (*at)->peer != PEERS - 1 && !atomic_load(&(*at)->is_cancelled))
+        at = &(*at)->next;
+    struct link_op *op = *at;
+    if (op) *at = op->next;
+    pthread_mutex_unlock(&posted_lock);
+    return op;
+}
+
+// As the link's thread: one at a time.
+static bool call_back(void) {
+    pthread_mutex_lock(&calling_lock);
+    struct link_op *op = take_posted();
+    if (op) {
+        op->failed = true;
+        op->on_done(op);
+    }
+    pthread_mutex_unlock(&calling_lock);
+    return op != NULL;
+}
+
 void link_await(struct link *link, const struct link_waiting *waiting) {
     (void)link;
-    while (!waiting->is_over(waiting->context))
-        pthread_cond_wait(waiting->cond, waiting->lock);
+    while (!waiting->is_over(waiting->context)) {
+        pthread_mutex_unlock(waiting->lock);
+        if (!call_back()) usleep(100);
+        pthread_mutex_lock(waiting->lock);
+    }
 }
 
 void link_post(struct link *link, struct link_op *op) {
     (void)link;
     if (op->receives) memset(op->data, 0, op->size);
+    if (!op->on_done) return;
+    pthread_mutex_lock(&posted_lock);
+    op->next = posted;
+    posted = op;
+    pthread_mutex_unlock(&posted_lock);
+}
+
+void link_cancel(struct link *link, struct link_op *op) {
+    (void)link;
+    atomic_store(&op->is_cancelled, true);
 }
 
 bool link_wait(struct link *link, struct link_op *op) {
@@ -564,6 +605,56 @@ static void test_ranks_of_a_node_add_up_in_it(void **state) {
     end_server(&server);
 }
 
+// --- sums between nodes --------------------------------------------------------------------------
+
+enum { RING_FLOATS = 50000 };
+
+// The first rank's part of a sum of many bytes; `others` are the peers of the other two.
+static void begin_ring(struct server *server, uint64_t id, const uint32_t others[2]) {
+    const struct wire_rank ranks[3] = {
+        {.peer = 1, .counts = 1}, {.peer = others[0], .counts = 1}, {.peer = others[1]}};
+    struct request request = {.message = {.magic = WIRE_MAGIC,
+                                          .kind = WIRE_REDUCE,
+                                          .id = id,
+                                          .queue = 1,
+                                          .value = GGML_COMM_SUM,
+                                          .object = 9,
+                                          .tag = LINK_FIRST_GROUP_TAG,
+                                          .n_nodes = 3}};
+    struct wire_tensor tensor = one_float(0);
+    tensor.buffer = 2;
+    tensor.ne[0] = RING_FLOATS;
+    tensor.nb[1] = tensor.nb[2] = tensor.nb[3] = RING_FLOATS * sizeof(float);
+    put(&request, &tensor, sizeof(tensor));
+    put(&request, ranks, sizeof(ranks));
+    send_request(server, &request);
+}
+
+// A rank whose neighbour fails does not wait for the other one, which waits as well; nor does one
+// that is told that its group is lost.
+static void test_a_ring_ends_with_its_ranks(void **state) {
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    tell(&server, (struct wire_message){.kind = WIRE_STREAM_NEW, .id = 2, .queue = 1}, 0, 0);
+    await_answer(2);
+    const struct wire_message buffer = {
+        .kind = WIRE_BUFFER_NEW, .id = 3, .object = 2, .size = RING_FLOATS * sizeof(float)};
+    tell(&server, buffer, 0, 0);
+    await_answer(3);
+    for (uint64_t id = 10; id < 13; ++id) { // one fails, the other one, none
+        begin_ring(&server, id, (const uint32_t[2]){id == 10 ? 2 : 1, id == 11 ? 2 : 1});
+        if (id == 12) {
+            usleep(20000);
+            assert_int_equal(atomic_load(&answers[12]), 0);
+            tell(&server, (struct wire_message){.kind = WIRE_GROUP_LOST, .object = 9}, 0, 0);
+        }
+        await_answer(id);
+        assert_int_equal(atomic_load(&answers[id]), 1 + GGML_HOST_DEVICE_LOST);
+    }
+    end_server(&server);
+}
+
 // --- what is refused, and how --------------------------------------------------------------------
 
 static void expect_refusal(struct server *server, const struct request *request, const char *why) {
@@ -716,6 +807,7 @@ int main(void) {
         cmocka_unit_test(test_a_quiet_set_is_answered_only_if_it_fails),
         cmocka_unit_test(test_answers_wait_for_the_next_one),
         cmocka_unit_test(test_ranks_of_a_node_add_up_in_it),
+        cmocka_unit_test(test_a_ring_ends_with_its_ranks),
         cmocka_unit_test(test_buffers_that_can_not_be_are_refused_by_name),
         cmocka_unit_test(test_tensors_lie_within_their_buffers),
         cmocka_unit_test(test_graphs_that_can_not_be_are_refused_by_name),

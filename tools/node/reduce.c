@@ -4,8 +4,7 @@
 //
 // Few bytes: recursive doubling (Thakur, Rabenseifner, Gropp 2005) in log2(n) exchanges, after
 // ranks beyond the largest power of two have given their parts to a partner; in each pair both add
-// the lower rank's to the higher one's, so that all get the same bits. Many bytes: a ring, in which
-// every rank sends and receives 2 (n - 1) / n of them, and each part of the sum is made once.
+// the lower rank's to the higher one's, so that all get the same bits. Many bytes: a ring (ring.c).
 //
 // Of many bytes in memory that MPI takes of a device, the device adds (device_sum.c); else they are
 // copied to the host's memory, and the host adds.
@@ -19,26 +18,9 @@
 #include <string.h>
 
 #include "ggml-plugin-sdk.h"
-#include "server.h"
+#include "reduce.h"
 
-enum { FEW_BYTES = 32768, PIECE = 1024 << 10, MOST_PIECES = 16 };
-
-struct reduction {
-    struct server *server;
-    struct queue *queue;
-    uint64_t group;
-    enum ggml_comm_reduction how;
-    enum ggml_type type;
-    uint32_t n, self;
-    uint32_t first_tag;
-    struct wire_rank ranks[WIRE_MAX_RANKS];
-    size_t n_elements, element;
-    char *sum;   // the rank's part, then the sum
-    char *other; // what another rank sent
-    bool gave_up;
-    const struct held_buffer *device; // NULL, or sum and other lie in its device's memory
-    enum ggml_host_status status;     // of what the device added
-};
+enum { FEW_BYTES = 32768 };
 
 // --- groups that have failed ---------------------------------------------------------------------
 
@@ -50,9 +32,8 @@ void reduce_note_lost(struct server *server, uint64_t group) {
     pthread_mutex_unlock(&server->lock);
 }
 
-// Whether to give up: this rank has, or the group has been reported lost.
-static bool is_lost(void *context) {
-    const struct reduction *r = context;
+bool reduction_is_lost(void *reduction) {
+    const struct reduction *r = reduction;
     if (r->gave_up) return true;
     if (atomic_load(&r->server->n_lost_groups) == 0) return false;
     for (int i = 0; i < NODE_LOST_GROUPS; ++i)
@@ -62,53 +43,43 @@ static bool is_lost(void *context) {
 
 // --- transfers -----------------------------------------------------------------------------------
 
-struct half {
-    struct link_op op;
-    bool is_posted;
-};
-
-// Begins one direction of a transfer between ranks; tags are those of the group, one per pair of
-// ranks.
-static void post(struct reduction *r, struct half *half, uint32_t from, uint32_t to, void *data,
-                 size_t size) {
+struct link_op reduction_transfer(const struct reduction *r, uint32_t from, uint32_t to, void *data,
+                                  size_t size) {
     const bool receives = to == r->self;
-    if (size == 0) return;
-    half->is_posted = true;
-    half->op.peer = (int)r->ranks[receives ? from : to].peer;
-    half->op.tag = (int)(r->first_tag + from * r->n + to);
-    half->op.receives = receives;
-    half->op.data = data;
-    half->op.size = size;
-    link_post(r->server->link, &half->op);
+    return (struct link_op){.peer = (int)r->ranks[receives ? from : to].peer,
+                            .tag = (int)(r->first_tag + from * r->n + to),
+                            .receives = receives,
+                            .data = data,
+                            .size = size};
 }
 
-static bool await(struct reduction *r, struct half *half) {
-    if (!half->is_posted) return true;
-    const bool good = link_wait_unless(r->server->link, &half->op, is_lost, r);
+static bool await(struct reduction *r, struct link_op *op) {
+    const bool good = link_wait_unless(r->server->link, op, reduction_is_lost, r);
     r->gave_up = r->gave_up || !good;
-    if (good && r->device) atomic_fetch_add(&r->server->device_memory.bytes, half->op.size);
     return good;
 }
 
+static bool transfer(struct reduction *r, uint32_t from, uint32_t to, void *data, size_t size) {
+    struct link_op op = reduction_transfer(r, from, to, data, size);
+    link_post(r->server->link, &op);
+    return await(r, &op);
+}
+
 static bool give(struct reduction *r, uint32_t to, void *data, size_t size) {
-    struct half half = {0};
-    post(r, &half, r->self, to, data, size);
-    return await(r, &half);
+    return transfer(r, r->self, to, data, size);
 }
 
 static bool take(struct reduction *r, uint32_t from, void *data, size_t size) {
-    struct half half = {0};
-    post(r, &half, from, r->self, data, size);
-    return await(r, &half);
+    return transfer(r, from, r->self, data, size);
 }
 
-// Sends and receives at the same time; waits for both, also after a failure, as memory is in use
-// until then.
-static bool exchange(struct reduction *r, uint32_t to, void *out, size_t out_size, uint32_t from,
-                     void *in, size_t in_size) {
-    struct half received = {0}, sent = {0};
-    post(r, &received, from, r->self, in, in_size);
-    post(r, &sent, r->self, to, out, out_size);
+// Sends the sum so far and receives the partner's at the same time; waits for both, also after a
+// failure, as memory is in use until then.
+static bool exchange(struct reduction *r, uint32_t partner, size_t size) {
+    struct link_op received = reduction_transfer(r, partner, r->self, r->other, size);
+    struct link_op sent = reduction_transfer(r, r->self, partner, r->sum, size);
+    link_post(r->server->link, &received);
+    link_post(r->server->link, &sent);
     const bool good = await(r, &received);
     return await(r, &sent) && good;
 }
@@ -139,6 +110,13 @@ static bool has(const struct reduction *r, uint32_t power, uint32_t step, uint32
     return any;
 }
 
+bool reduction_counts(const struct reduction *r, uint32_t first, uint32_t count) {
+    bool any = false;
+    for (uint32_t i = 0; i < count; ++i)
+        any = any || r->ranks[(first + i) % r->n].counts;
+    return any;
+}
+
 // Recursive doubling: in step s partners differ in bit s of their rank. False if a rank is lost.
 static bool double_up(struct reduction *r) {
     const uint32_t power = largest_power(r->n), rest = r->n - power, self = r->self;
@@ -151,103 +129,10 @@ static bool double_up(struct reduction *r) {
     }
     for (uint32_t step = 1; step < power; step *= 2) {
         const uint32_t partner = self ^ step;
-        if (!exchange(r, partner, r->sum, size, partner, r->other, size)) return false;
+        if (!exchange(r, partner, size)) return false;
         add(r, partner, has(r, power, step, self), has(r, power, step, partner));
     }
     return self >= rest || give(r, self + power, r->sum, size);
-}
-
-// --- many bytes ----------------------------------------------------------------------------------
-
-static size_t begin_of(const struct reduction *r, uint32_t chunk) {
-    return r->n_elements / r->n * chunk +
-           (r->n_elements % r->n < chunk ? r->n_elements % r->n : chunk);
-}
-
-static size_t bytes_of(const struct reduction *r, uint32_t chunk) {
-    return (begin_of(r, chunk + 1) - begin_of(r, chunk)) * r->element;
-}
-
-// Whether one of the `count` ranks from that one on counts.
-static bool any_of(const struct reduction *r, uint32_t first, uint32_t count) {
-    bool any = false;
-    for (uint32_t i = 0; i < count; ++i)
-        any = any || r->ranks[(first + i) % r->n].counts;
-    return any;
-}
-
-static char *chunk_at(const struct reduction *r, char *data, uint32_t chunk) {
-    return data + begin_of(r, chunk) * r->element;
-}
-
-// A chunk travels in pieces, so that one is added, in the cache still, while others come.
-struct pieces {
-    struct half halves[MOST_PIECES];
-    size_t n, bytes; // all but the last one
-};
-
-// Begins a transfer in pieces, so that adding a piece overlaps with moving the next.
-static void post_pieces(struct reduction *r, struct pieces *pieces, uint32_t from, uint32_t to,
-                        char *data, size_t size) {
-    size_t n = (size + PIECE - 1) / PIECE;
-    n = n > MOST_PIECES ? MOST_PIECES : n;
-    *pieces = (struct pieces){.n = n};
-    if (n > 0) pieces->bytes = (size / r->element + n - 1) / n * r->element;
-    for (size_t i = 0, at = 0; i < n && at < size; ++i, at += pieces->bytes)
-        post(r, &pieces->halves[i], from, to, data + at,
-             size - at < pieces->bytes ? size - at : pieces->bytes);
-}
-
-static bool await_pieces(struct reduction *r, struct pieces *pieces) {
-    bool good = true;
-    for (size_t i = 0; i < pieces->n; ++i)
-        good = await(r, &pieces->halves[i]) && good;
-    return good;
-}
-
-// False: the device can't.
-static bool add_piece(struct reduction *r, const struct half *half, char *mine) {
-    const size_t n = half->op.size / r->element;
-    const bool counts = r->ranks[r->self].counts != 0;
-    const void *const parts[2] = {half->op.data, counts ? mine : NULL};
-    if (r->device)
-        r->status = device_sum_add(r->queue, r->device, mine, half->op.data, n, counts);
-    else
-        ggml_sdk_comm_combine(r->how, r->type, parts, 2, 0, n, mine);
-    return r->status == GGML_HOST_OK;
-}
-
-// One chunk goes to the next rank while another one comes from the one before and is added.
-static bool pass_on(struct reduction *r, uint32_t sent, uint32_t taken, bool has_other) {
-    const uint32_t next = (r->self + 1) % r->n, before = (r->self + r->n - 1) % r->n;
-    char *mine = chunk_at(r, r->sum, taken);
-    struct pieces in, out;
-    bool good = true;
-    post_pieces(r, &in, before, r->self, r->other, bytes_of(r, taken));
-    post_pieces(r, &out, r->self, next, chunk_at(r, r->sum, sent), bytes_of(r, sent));
-    for (size_t i = 0; i < in.n; ++i) {
-        good = await(r, &in.halves[i]) && good;
-        if (good && has_other && in.halves[i].is_posted)
-            good = add_piece(r, &in.halves[i], mine + i * in.bytes);
-    }
-    return await_pieces(r, &out) && good;
-}
-
-// Chunk c begins its way at rank c, whose part is added first, and is whole at rank c - 1.
-static bool go_round(struct reduction *r) {
-    const uint32_t n = r->n, next = (r->self + 1) % n, before = (r->self + n - 1) % n;
-    for (uint32_t step = 0; step + 1 < n; ++step) {
-        const uint32_t sent = (r->self + n - step) % n, taken = (before + n - step) % n;
-        if (!pass_on(r, sent, taken, any_of(r, taken, step + 1))) return false;
-    }
-    for (uint32_t step = 0; step + 1 < n; ++step) {
-        const uint32_t sent = (next + n - step) % n, taken = (r->self + n - step) % n;
-        if (!exchange(r, next, chunk_at(r, r->sum, sent), bytes_of(r, sent), before,
-                      chunk_at(r, r->sum, taken), bytes_of(r, taken))) {
-            return false;
-        }
-    }
-    return true;
 }
 
 // --- a request -----------------------------------------------------------------------------------
@@ -290,9 +175,10 @@ static enum ggml_host_status no_rank(void) {
 static enum ggml_host_status reduce_between(struct reduction *r) {
     const size_t size = r->n_elements * r->element;
     if (r->n == 1) return GGML_HOST_OK;
-    if (!r->device) r->other = scratch_of(r->queue, is_few(r) ? size : bytes_of(r, 0));
+    if (!r->device)
+        r->other = scratch_of(r->queue, is_few(r) ? size : ring_scratch(r->n_elements, r->element));
     if (!r->other) return fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a sum");
-    if (is_few(r) ? double_up(r) : go_round(r)) return GGML_HOST_OK;
+    if (is_few(r) ? double_up(r) : ring_sum(r)) return GGML_HOST_OK;
     return r->status != GGML_HOST_OK ? r->status : no_rank();
 }
 
@@ -327,7 +213,7 @@ static enum ggml_host_status reduce_by_nodes(struct reduction *r) {
     split(r, &nodes, &local, &self);
     struct meeting *meeting = NULL;
     if (local.n > 1) {
-        meeting = meeting_enter(r->server, &local, self, r->sum, is_lost, r);
+        meeting = meeting_enter(r->server, &local, self, r->sum, reduction_is_lost, r);
         if (!meeting) return last_status();
     }
     if (self > 0) return meeting_leave(meeting, r->sum) ? GGML_HOST_OK : no_rank();
@@ -341,24 +227,23 @@ static enum ggml_host_status reduce_by_nodes(struct reduction *r) {
 static enum ggml_host_status reduce_in(struct reduction *r, bool by_nodes) {
     const size_t size = r->n_elements * r->element;
     if (size == 0) return GGML_HOST_OK;
-    if (any_of(r, 0, r->n)) return by_nodes ? reduce_by_nodes(r) : reduce_between(r);
+    if (reduction_counts(r, 0, r->n)) return by_nodes ? reduce_by_nodes(r) : reduce_between(r);
     memset(r->sum, 0, size);
     return GGML_HOST_OK;
 }
 
-// Of ranks that are alone at their node, as others add within it by the host. A chunk is at most
-// half of the tensor.
+// Of ranks that are alone at their node, as others add within it by the host.
 static bool reduce_on_device(struct reduction *r, struct ggml_tensor *tensor,
                              const struct held_buffer *held, bool by_nodes,
                              enum ggml_host_status *out_status) {
     uint32_t n_here = 0;
     for (uint32_t i = 0; i < r->n; ++i)
         n_here += r->ranks[i].peer == r->ranks[r->self].peer;
-    if (n_here != 1 || r->n < 2 || is_few(r) || !any_of(r, 0, r->n) || r->how != GGML_COMM_SUM ||
-        r->type != GGML_TYPE_F32) {
+    if (n_here != 1 || r->n < 2 || is_few(r) || !reduction_counts(r, 0, r->n) ||
+        r->how != GGML_COMM_SUM || r->type != GGML_TYPE_F32) {
         return false;
     }
-    r->other = device_sum_begin(r->queue, held, (r->n_elements + 1) / 2 * r->element);
+    r->other = device_sum_begin(r->queue, held, ring_scratch(r->n_elements, r->element));
     if (!r->other) return false;
     r->device = held;
     r->sum = tensor->data;

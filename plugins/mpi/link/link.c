@@ -21,13 +21,16 @@
 enum {
     TAG_MESSAGE = 1,
     BURST = 64, // messages that are taken before transfers are looked at again
+    TESTS = 16, // in a row while so many bytes are under way: one call of MPI moves few of them
+    MANY_BYTES = 65536,
     PROBES = 2, // MPI may take bytes in one call and tell of the message in the next
 };
 // For so long after the last message the thread looks without sleeping, then it sleeps longer and
 // longer between two looks. MPI moves bytes only while it is called, so what is under way is looked
-// at for longer.
+// at for longer, the more so the more bytes there are: pieces that travel side by side end late.
 static const double SPIN_SECONDS = 0.0005, SPIN_MOVING = 0.005, SHORT_SLEEP = 20e-6,
                     LONG_SLEEP = 0.002;
+static const double SLOWEST_MOVE = 1e9, MOST_SPIN = 0.25; // bytes per second; seconds
 static const double TICK_SECONDS = 0.02, DEEP_SLEEP = 0.25;
 // For so long who waits looks without sleeping, as to be woken takes as long as a small request.
 static const double AWAIT_SPIN = 50e-6;
@@ -35,7 +38,7 @@ static const double AWAIT_SPIN = 50e-6;
 static const double WATCH_SECONDS = 0.25;
 // A yield that takes longer has let other programs run. For so long after it all sleep instead of
 // looking: one that wakes is given the processor sooner than one that has yielded.
-static const double LONG_YIELD = 0.0005, BUSY_SECONDS = 0.02;
+static const double LONG_YIELD = 0.0012, BUSY_SECONDS = 0.02;
 // Where sockets tell of messages the thread sleeps at once, and wakes for what they don't tell:
 // room for bytes that are being sent.
 static const double TOLD_SLEEP = 0.002, SENDING_SLEEP = 0.0001;
@@ -47,6 +50,7 @@ static const double STUCK = -1.0;
 
 struct active {
     struct link_op *op;
+    size_t size;
 };
 
 struct link {
@@ -72,7 +76,7 @@ struct link {
     struct active *actives;
     int *finished;
     MPI_Status *statuses; // of what is finished
-    size_t n_active, capacity;
+    size_t n_active, capacity, bytes_active;
     double next_tick, last_active;
     bool expects;
     struct doze doze;
@@ -151,6 +155,7 @@ static void end_piece(struct link *link, size_t i, bool failed) {
     struct link_op *op = link->actives[i].op;
     const int peer = op->peer;
     const bool tell = failed && link->dropped[peer] == 0 && !atomic_load(&op->is_cancelled);
+    link->bytes_active -= link->actives[i].size;
     op->failed = op->failed || failed;
     if (--op->pending == 0) complete(link, op);
     if (tell) link->options.on_failure(link->options.context, peer, "MPI reports an error");
@@ -195,7 +200,8 @@ static bool start_piece(struct link *link, struct link_op *op, size_t offset) {
                                     : MPI_Isend(data, count, MPI_BYTE, rank, tag, comm, request);
     leave_mpi(link);
     if (status != MPI_SUCCESS) return false;
-    link->actives[link->n_active++].op = op;
+    link->actives[link->n_active++] = (struct active){op, (size_t)count};
+    link->bytes_active += (size_t)count;
     ++op->pending;
     return true;
 }
@@ -250,7 +256,10 @@ static bool test(struct link *link) {
     const size_t before = link->n_active;
     if (before == 0) return false;
     enter_mpi(link);
-    const int code = MPI_Testsome((int)before, link->requests, &n, link->finished, link->statuses);
+    int code = MPI_SUCCESS;
+    const int tests = link->bytes_active < MANY_BYTES || doze_is_announced(&link->doze) ? 1 : TESTS;
+    for (int i = 0; i < tests && code == MPI_SUCCESS && n == 0; ++i)
+        code = MPI_Testsome((int)before, link->requests, &n, link->finished, link->statuses);
     leave_mpi(link);
     const bool any = n != MPI_UNDEFINED && n > 0;
     for (int k = 0; any && k < n; ++k) {
@@ -459,7 +468,9 @@ static double sleep_time(struct link *link, double now) {
     const double idle = now - link->last_active;
     if (link->n_active == 0 && !link->expects) return DEEP_SLEEP;
     if (doze_is_announced(&link->doze)) return is_sending(link) ? SENDING_SLEEP : TOLD_SLEEP;
-    const double spin = link->n_active > 0 ? SPIN_MOVING : SPIN_SECONDS;
+    const double moving = SPIN_MOVING + (double)link->bytes_active / SLOWEST_MOVE;
+    const double longest = moving < MOST_SPIN ? moving : MOST_SPIN;
+    const double spin = link->n_active > 0 ? longest : SPIN_SECONDS;
     return idle < spin && !is_busy(link, now) ? 0 : pause_after(idle);
 }
 
@@ -713,6 +724,19 @@ static bool is_done_or_over(void *context) {
     return patience->op->done || patience->gives_up(patience->context);
 }
 
+// The caller holds the lock.
+static void cancel(struct link *link, struct link_op *op) {
+    atomic_store(&op->is_cancelled, true);
+    link->drops = true;
+    doze_wake(&link->doze);
+}
+
+void link_cancel(struct link *link, struct link_op *op) {
+    pthread_mutex_lock(&link->lock);
+    cancel(link, op);
+    pthread_mutex_unlock(&link->lock);
+}
+
 // Waits like link_wait(), but asks `gives_up` too; then the operation is cancelled, and its end
 // is waited for all the same, as MPI may use its memory until then.
 bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(void *context),
@@ -721,11 +745,7 @@ bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(vo
     const struct link_waiting waiting = {&link->lock, &link->done, is_done_or_over, &patience};
     pthread_mutex_lock(&link->lock);
     link_await(link, &waiting);
-    if (!op->done) {
-        atomic_store(&op->is_cancelled, true);
-        link->drops = true;
-        doze_wake(&link->doze);
-    }
+    if (!op->done) cancel(link, op);
     pthread_mutex_unlock(&link->lock);
     return link_wait(link, op);
 }

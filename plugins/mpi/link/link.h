@@ -127,6 +127,9 @@ bool link_wait(struct link *link, struct link_op *op);
 // [any-thread]
 bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(void *context),
                       void *context);
+// Makes a transfer that was posted fail soon, unless it is done before. MPI may use its memory
+// still, now or later. [any-thread]
+void link_cancel(struct link *link, struct link_op *op);
 // Queues a message, which it frees. [any-thread]
 bool link_send(struct link *link, int peer, void *bytes, size_t size);
 // The same, for a message that may wait for the next one to any peer: no thread is woken to send
