@@ -8,7 +8,8 @@
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
 
-#include "simd/words.h"
+#include "ops/mul_mat/rounded/rounded_lines.h"
+#include "ops/mul_mat/rounded/word_dots.h"
 
 enum { LINE = 64, AHEAD = 4096 }; // bytes: of the cache, and to what is asked for
 
@@ -20,34 +21,89 @@ struct tile {
     __m256 sums[ROUNDED_COLUMNS];
 };
 
-// Whole sums of group g of 32 times a column, in which groups have their scales.
-CPU_INLINE void add_group(const struct block_format f, const char *words, const vb *scales,
-                          const int g, const int8_t *const *x, const int columns, __m256i *dots) {
-    const int chain = lanes_scaled_words(f);
+enum { PLANES = 4 }; // groups of 32 of half a block, whose lowest bits share words
+
+// The order in which planes are added, from `from` on, for any number that is taken at a time.
+CPU_INLINE int plane_of(const int from, const int i) {
+    return from + i / 2 + i % 2 * 2;
+}
+
+// What sums of products of the first or second 16 numbers of a group begin with, for the bias of
+// the rows' numbers.
+CPU_INLINE __m256i start_of(const enum ggml_type type, const struct rounded *x, const int g,
+                            const int part, const int columns) {
+    return spread_word(&x->starts[g][columns < least_in_lanes(type) ? 4 * part : part]);
+}
+
+// sums[column][plane] = products of four words of each plane of half a block, which have one scale
+// of the rows, with the columns. Planes are plane_of(from, 0) and on, 2 * n of them.
+CPU_INLINE void add_sixteen(const enum ggml_type type, const char *words, const int half,
+                            const int part, const struct rounded *x, const int columns,
+                            const int from, const int n, __m256i (*sums)[PLANES]) {
     CPU_UNROLLED
-    for (int from = 0; from < GROUP_WORDS; from += chain) {
-        const int group = g * ROUNDED_GROUP / f.group + from / chain;
-        const __m256i scale = lanes_pair(lanes_signed(f.type), scales[group / 4], group % 4);
-        __m256i pairs[ROUNDED_COLUMNS];
+    for (int i = 4 * part; i < 4 * part + 4; ++i) {
         CPU_UNROLLED
-        for (int i = from; i < from + chain; ++i) {
-            const __m256i w = (__m256i)lanes_numbers(f.type, words, g, i);
+        for (int first = from; first < from + n; ++first) {
+            vb w[2];
+            lanes_numbers(type, words, half, i, first, w);
             CPU_UNROLLED
-            for (int c = 0; c < columns; ++c) {
-                const __m256i products =
-                    _mm256_maddubs_epi16(w, spread_word(x[c] + i * REPACKED_WORD));
-                pairs[c] = i == from ? products : _mm256_add_epi16(pairs[c], products);
+            for (int j = 0; j < 2; ++j) {
+                const int plane = first + 2 * j, g = PLANES * half + plane;
+                CPU_UNROLLED
+                for (int c = 0; c < columns; ++c) {
+                    const int8_t *four = x[c].numbers + g * ROUNDED_GROUP + i * REPACKED_WORD;
+                    const __m256i products = _mm256_maddubs_epi16((__m256i)w[j], spread_word(four));
+                    __m256i *sum = &sums[c][plane];
+                    if (i == 4 * part && !rounded_bias(type)) {
+                        *sum = products;
+                        continue;
+                    }
+                    if (i == 4 * part) *sum = start_of(type, &x[c], g, part, columns);
+                    add_pairs_to(sum, products);
+                }
             }
-        }
-        CPU_UNROLLED
-        for (int c = 0; c < columns; ++c) {
-            const __m256i scaled = _mm256_madd_epi16(pairs[c], scale);
-            dots[c] = from == 0 ? scaled : _mm256_add_epi32(dots[c], scaled);
         }
     }
 }
 
-// Adds what minima, or the bias of numbers, contribute: each times the sum of a column's group.
+// parts[c] += products of half a block times column c, scaled. Words are read once for all planes
+// of one column; registers hold the sums of two planes of more. Reading them for each plane, as
+// they begin at 16 bytes of a cache line, took longer than arithmetic.
+CPU_INLINE void add_half(const enum ggml_type type, const char *words, const vb *scales,
+                         const int half, const struct rounded *x, const int columns,
+                         __m256 *parts) {
+    const int n = columns > 1 ? 1 : 2;
+    CPU_UNROLLED
+    for (int from = 0; from < 2; from += n) {
+        __m256i dots[ROUNDED_COLUMNS][PLANES];
+        CPU_UNROLLED
+        for (int part = 0; part < 2; ++part) {
+            __m256i sums[ROUNDED_COLUMNS][PLANES];
+            add_sixteen(type, words, half, part, x, columns, from, n, sums);
+            CPU_UNROLLED
+            for (int i = 0; i < 2 * n; ++i) {
+                const int plane = plane_of(from, i), group = 2 * (PLANES * half + plane) + part;
+                const __m256i scale = lanes_pair(scales[group / 4], group % 4);
+                CPU_UNROLLED
+                for (int c = 0; c < columns; ++c) {
+                    const __m256i scaled = _mm256_madd_epi16(sums[c][plane], scale);
+                    dots[c][plane] = part == 0 ? scaled : _mm256_add_epi32(dots[c][plane], scaled);
+                }
+            }
+        }
+        CPU_UNROLLED
+        for (int i = 0; i < 2 * n; ++i) {
+            const int plane = plane_of(from, i);
+            CPU_UNROLLED
+            for (int c = 0; c < columns; ++c) {
+                const __m256 of_column = _mm256_set1_ps(x[c].scales[PLANES * half + plane]);
+                parts[c] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[c][plane]), of_column, parts[c]);
+            }
+        }
+    }
+}
+
+// Adds what minima contribute: each times the sum of a column's group.
 CPU_INLINE void add_minima(const struct block_format f, const vb *minima, const struct rounded *x,
                            const int columns, __m256 *offsets) {
     const int groups = f.size / f.group;
@@ -74,24 +130,14 @@ CPU_INLINE void add_block(const struct block_format f, struct tile *t, const cha
     lanes_scales(f.type, words, scales, minima);
     lanes_factors(f, block, words, &scale, &offset);
     CPU_UNROLLED
-    for (int g = 0; g < f.size / ROUNDED_GROUP; ++g) {
-        const int8_t *x[ROUNDED_COLUMNS];
-        __m256i dots[ROUNDED_COLUMNS];
-        for (int c = 0; c < columns; ++c)
-            x[c] = part[c].numbers + g * ROUNDED_GROUP;
-        add_group(f, words, scales, g, x, columns, dots);
-        CPU_UNROLLED
-        for (int c = 0; c < columns; ++c) {
-            const __m256 of_column = _mm256_set1_ps(part[c].scales[g]);
-            const __m256 dot = _mm256_cvtepi32_ps(dots[c]);
-            parts[c] = _mm256_fmadd_ps(dot, of_column, parts[c]);
-        }
-    }
-    add_minima(f, minima, part, columns, offsets);
+    for (int half = 0; half < 2; ++half)
+        add_half(f.type, words, scales, half, part, columns, parts);
+    scale = _mm256_mul_ps(scale, _mm256_set1_ps(0x1p-8f)); // of lanes_pair()
+    if (f.offset_at >= 0) add_minima(f, minima, part, columns, offsets);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         t->sums[c] = _mm256_fmadd_ps(parts[c], scale, t->sums[c]);
-        t->sums[c] = _mm256_fmadd_ps(offsets[c], offset, t->sums[c]);
+        if (f.offset_at >= 0) t->sums[c] = _mm256_fmadd_ps(offsets[c], offset, t->sums[c]);
     }
 }
 

@@ -8,12 +8,6 @@
 
 enum { WORDS_ARE_SIGNED = LANES == 16 }; // numbers of a panel have no bias
 
-// Whether a panel's numbers of the type, and the columns that it is multiplied with, are words of
-// 16 bits: those of eight bits with a sign, where sums of two products of such bytes don't fit.
-CPU_INLINE bool lies_in_halves(const enum ggml_type type) {
-    return strip_parts(type) > 1;
-}
-
 // Where LANES rows lie in a panel.
 struct word_panel {
     int8_t *numbers;
@@ -54,7 +48,7 @@ CPU_INLINE __m256i widen_half(wb four, const bool upper) {
 // Numbers of 32 elements from `first` on.
 CPU_INLINE void put_numbers(const struct block_format f, const struct word_panel *to, int64_t first,
                             const wb *numbers) {
-    if (lies_in_halves(f.type)) {
+    if (strip_parts(f.type) > 1) {
         CPU_UNROLLED
         for (int i = 0; i < 2 * GROUP_WORDS; ++i)
             _mm256_store_si256(
@@ -77,7 +71,7 @@ CPU_INLINE void put_scales(const struct block_format f, const struct word_panel 
     vf_store(to->scales + at, scales);
     if (f.offset_at >= 0)
         vf_store(to->offsets + at, offset);
-    else if (!WORDS_ARE_SIGNED && !lies_in_halves(f.type))
+    else if (!WORDS_ARE_SIGNED && strip_parts(f.type) == 1)
         vf_store(to->offsets + at, scales * (float)-rounded_bias(f.type));
 }
 

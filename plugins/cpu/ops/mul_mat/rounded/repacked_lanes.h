@@ -11,6 +11,8 @@
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
 
+#include "simd/words.h"
+
 enum {
     LANE_GROUPS = QK_K / ROUNDED_GROUP,
     SCALE_WORDS = 4, // vectors of scales of a block
@@ -24,25 +26,27 @@ CPU_INLINE vb lanes_word(const char *block, const int w) {
 // Number of the word that a field begins with.
 #define WORD_OF(block, field) ((int)(offsetof(block, field) / REPACKED_WORD))
 
-// Four numbers of each row, word i of group g of 32, as bytes without sign that are larger by
-// lanes_bias(). `words` is where the words of the block begin.
-CPU_INLINE vb lanes_numbers(const enum ggml_type type, const char *words, const int g,
-                            const int i) {
-    const int plane = 8 * (g / 4) + i, shift = 2 * (g % 4);
-    if (type == GGML_TYPE_Q2_K)
-        return vb_bits(lanes_word(words, WORD_OF(block_q2_K, qs) + plane), shift, 0, 3);
-    return vb_bits(lanes_word(words, WORD_OF(block_q3_K, qs) + plane), shift, 0, 3) |
-           vb_bits(lanes_word(words, WORD_OF(block_q3_K, hmask) + i), g, 2, 4);
+// Four numbers of each row, words 8 * g + i of the planes g = `first` and `first` + 2 of half a
+// block, as bytes without sign that are larger by lanes_bias(). Both are moved together, and third
+// bits are put in place by looking up all those of a byte's planes. `words` is where the words of
+// the block begin.
+CPU_INLINE void lanes_numbers(const enum ggml_type type, const char *words, const int half,
+                              const int i, const int first, vb *out) {
+    const v16b third[2] = {{0, 4, 0, 4, 64, 68, 64, 68, 0, 4, 0, 4, 64, 68, 64, 68},
+                           {0, 0, 4, 4, 0, 0, 4, 4, 64, 64, 68, 68, 64, 64, 68, 68}};
+    const int at = type == GGML_TYPE_Q2_K ? WORD_OF(block_q2_K, qs) : WORD_OF(block_q3_K, qs);
+    vb both = vb_bits(lanes_word(words, at + 8 * half + i), 2 * first, 0, 0x33);
+    if (type == GGML_TYPE_Q3_K) {
+        const vb high = lanes_word(words, WORD_OF(block_q3_K, hmask) + i);
+        both |= (vb)words_lookup(third[first], (wb)vb_bits(high, 4 * half, 0, 15));
+    }
+    out[0] = both & 15;
+    out[1] = vb_bits(both, 4, 0, 15);
 }
 
 // What numbers are larger by than those of the type; 0 where blocks have minima.
 CPU_INLINE float lanes_bias(const enum ggml_type type) {
     return type == GGML_TYPE_Q3_K ? 4 : 0;
-}
-
-// Words whose numbers share a scale.
-CPU_INLINE int lanes_scaled_words(const struct block_format f) {
-    return f.group / REPACKED_WORD;
 }
 
 // Whole scales of a block by row, four of successive groups to a lane, and minima likewise, which
@@ -64,17 +68,16 @@ CPU_INLINE void lanes_scales(const enum ggml_type type, const char *words, vb *s
             (vb_bits(low[i % 2], i / 2 * 4, 0, 15) | vb_bits(high, 2 * i, 4, 48)) - 32;
 }
 
-// Byte i of each lane, twice as 16 bits: what pairs of products are multiplied with.
-CPU_INLINE __m256i lanes_pair(const bool is_signed, vb v, const int i) {
-    const __m256i last = _mm256_set1_epi16((int16_t)(is_signed ? i << 8 | 0x80 : 0x8000 | i));
-    const __m256i lane = _mm256_set_epi32(0x0C000C00, 0x08000800, 0x04000400, 0, 0x0C000C00,
-                                          0x08000800, 0x04000400, 0);
-    const __m256i lanes = is_signed ? lane : _mm256_srli_epi16(lane, 8);
-    const __m256i spread = _mm256_shuffle_epi8((__m256i)v, _mm256_add_epi8(lanes, last));
-    return is_signed ? _mm256_srai_epi16(spread, 8) : spread;
+// 256 times byte i of each lane, twice as 16 bits: what pairs of products are multiplied with. Such
+// factors need no sign extension.
+CPU_INLINE __m256i lanes_pair(vb v, const int i) {
+    const __m256i lanes = _mm256_set_epi32(0x0C000C00, 0x08000800, 0x04000400, 0, 0x0C000C00,
+                                           0x08000800, 0x04000400, 0);
+    const __m256i last = _mm256_set1_epi16((int16_t)(i << 8 | 0x80));
+    return _mm256_shuffle_epi8((__m256i)v, _mm256_add_epi8(lanes, last));
 }
 
-// The same as a float.
+// Byte i of each lane as a float.
 CPU_INLINE __m256 lanes_float(const bool is_signed, vb v, const int i) {
     const int up = 24 - 8 * i; // moves the byte to the top of its lane
     const __m256i top = up ? _mm256_slli_epi32((__m256i)v, up) : (__m256i)v;
@@ -121,11 +124,18 @@ CPU_INLINE void lanes_to_panel(const struct block_format f, const char *block, i
     lanes_factors(f, block, words, &scale, &offset);
     int8_t *numbers = panel->numbers + (first * n_rows + row * REPACKED_WORD);
     CPU_UNROLLED
-    for (int g = 0; g < f.size / ROUNDED_GROUP; ++g) {
+    for (int i = 0; i < 2 * GROUP_WORDS; ++i) {
+        const int half = i / GROUP_WORDS, word = i % GROUP_WORDS;
         CPU_UNROLLED
-        for (int i = 0; i < GROUP_WORDS; ++i)
-            vb_store(numbers + (g * GROUP_WORDS + i) * REPACKED_WORD * n_rows,
-                     lanes_numbers(f.type, words, g, i));
+        for (int plane = 0; plane < 2; ++plane) {
+            vb two[2];
+            lanes_numbers(f.type, words, half, word, plane, two);
+            CPU_UNROLLED
+            for (int j = 0; j < 2; ++j) {
+                const int group = 4 * half + plane + 2 * j;
+                vb_store(numbers + (group * GROUP_WORDS + word) * REPACKED_WORD * n_rows, two[j]);
+            }
+        }
     }
     const int groups = f.size / f.group; // a division that sanitizers check leaves no unrolled loop
     CPU_UNROLLED
