@@ -140,6 +140,15 @@ CPU_INLINE void add_lines_32(const struct block_format f, struct lane_sums *sums
 
 // --- blocks of 256 with scales of groups ---------------------------------------------------------
 
+// Groups g and g + 2 of Q3_K are moved together, g % 4 < 2, and their third bits are looked up.
+CPU_INLINE vb line_pair_q3_K(const block_q3_K *b, const int g) {
+    static const int8_t third[2][16] = {{0, 4, 0, 4, 64, 68, 64, 68, 0, 4, 0, 4, 64, 68, 64, 68},
+                                        {0, 0, 4, 4, 0, 0, 4, 4, 64, 64, 68, 68, 64, 64, 68, 68}};
+    const vb high = vb_bits(vb_load(b->hmask), g / 4 * 4, 0, 15);
+    return vb_bits(vb_load(b->qs + 32 * (g / 4)), 2 * (g % 2), 0, 0x33) |
+           vb_lookup(third[g % 2], high);
+}
+
 // Numbers of group g of 32, of types other than Q4_K.
 CPU_INLINE vb line_numbers_256(const enum ggml_type type, const char *block, const int g) {
     const void *b = block;
@@ -147,9 +156,8 @@ CPU_INLINE vb line_numbers_256(const enum ggml_type type, const char *block, con
     case GGML_TYPE_Q2_K:
         return vb_bits(vb_load(((const block_q2_K *)b)->qs + 32 * (g / 4)), 2 * (g % 4), 0, 3);
     case GGML_TYPE_Q3_K: {
-        const block_q3_K *q3 = b;
-        return vb_bits(vb_load(q3->qs + 32 * (g / 4)), 2 * (g % 4), 0, 3) |
-               vb_bits(vb_load(q3->hmask), g, 2, 4);
+        const vb both = line_pair_q3_K(b, g);
+        return g % 4 < 2 ? both & 15 : vb_bits(both, 4, 0, 15);
     }
     case GGML_TYPE_Q5_K: {
         const block_q5_K *q5 = b;
@@ -356,7 +364,8 @@ CPU_INLINE void dot_lines(const struct block_format f, const struct line_scales 
                           const char *const *blocks, const struct rounded *x, const int columns,
                           __m256 *dots) {
     CPU_UNROLLED
-    for (int g = 0; g < LINE_GROUPS; ++g) {
+    for (int i = 0; i < LINE_GROUPS; ++i) {
+        const int g = f.type == GGML_TYPE_Q3_K ? i / 4 * 4 + i / 2 % 2 + i % 2 * 2 : i;
         vb w[LINES];
         const __m256i scales =
             f.group == 16 ? joined_scales(s, 2 * g, 2 * g + 1) : joined_scales(s, g, g);
