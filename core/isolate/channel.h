@@ -22,7 +22,8 @@ struct channel {
     struct probe_process process; // fd: the socket
     atomic_long pid;              // process number while it runs, else 0
     uint64_t number;              // of the last request; needs the lock
-    struct wait_habit habit;      // with the lock held: of answers
+    struct wait_habit habits[2];  // with the lock held: of other answers, of those that computed
+    int64_t answered_ns;          // with the lock held: when the last one came
     char *shared;                 // mapped in both
     size_t shared_size;
 };

@@ -275,31 +275,35 @@ static bool is_answer(struct isolate_answer *answer, size_t size, uint64_t numbe
 
 // Receives a message: first polls for a moment, then sleeps. After an interruption it looks once
 // more: an application that was stopped for longer than the deadline may have its answer already.
-static ssize_t receive_message(struct channel *channel, struct isolate_answer *out_answer) {
+static ssize_t receive_message(struct channel *channel, bool computes,
+                               struct isolate_answer *out_answer) {
+    struct wait_habit *habit = &channel->habits[computes];
     const int64_t start = wait_clock_ns();
     ssize_t n = -1;
     errno = EAGAIN;
-    for (bool looks = wait_looks(&channel->habit); looks && n < 0 && errno == EAGAIN;
+    for (bool looks = wait_looks(habit); looks && n < 0 && errno == EAGAIN;
          looks = wait_clock_ns() - start < WAIT_LOOK_NS)
         n = recv(channel->process.fd, out_answer, sizeof(*out_answer), MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN) n = recv(channel->process.fd, out_answer, sizeof(*out_answer), 0);
     if (n < 0 && errno == EINTR)
         n = recv(channel->process.fd, out_answer, sizeof(*out_answer), MSG_DONTWAIT);
     const int error = errno;
-    wait_learn(&channel->habit, wait_clock_ns() - start);
+    channel->answered_ns = wait_clock_ns();
+    if (n >= (ssize_t)offsetof(struct isolate_answer, text))
+        wait_learn(habit, channel->answered_ns - start, out_answer->taken_ns);
     errno = error;
     return n;
 }
 
-// Waits for the answer to request `number`; any other message makes the process lost. false after
-// that.
-static bool receive(struct channel *channel, uint64_t number, int64_t start,
+// Waits for the answer to the request; any other message makes the process lost. false after that.
+static bool receive(struct channel *channel, const struct isolate_request *request, int64_t start,
                     struct isolate_answer *out_answer) {
+    const bool computes = request->kind == ISOLATE_COMPUTE;
     bool fails = ggml_fault(GGML_FAULT_READ); // once, as above
     for (;; fails = false) {
-        const ssize_t n = fails ? -1 : receive_message(channel, out_answer);
+        const ssize_t n = fails ? -1 : receive_message(channel, computes, out_answer);
         if (n == 0) return lose(channel, NULL), false;
-        if (n > 0 && is_answer(out_answer, (size_t)n, number)) return true;
+        if (n > 0 && is_answer(out_answer, (size_t)n, request->number)) return true;
         if (n > 0) return lose(channel, "answered what it was not asked and was ended"), false;
         if (!patient(channel, start)) return false;
     }
@@ -315,8 +319,8 @@ enum ggml_host_status channel_call(struct channel *channel, struct isolate_reque
     if (is_lost(channel)) return GGML_HOST_DEVICE_LOST;
     const int64_t start = channel->deadline_ms > 0 ? ggml_time_us() : 0;
     request->number = ++channel->number;
-    if (!send_request(channel, request, fd, start) ||
-        !receive(channel, request->number, start, answer)) {
+    request->taken_ns = wait_clock_ns() - channel->answered_ns;
+    if (!send_request(channel, request, fd, start) || !receive(channel, request, start, answer)) {
         answer->compute = GGML_STATUS_FAILED;
         return GGML_HOST_DEVICE_LOST;
     }

@@ -60,6 +60,7 @@ struct isolate_request {
     uint64_t n_tensors; // of a graph that is new, else 0
     uint64_t n_nodes;   // the first so many of them
     uint64_t structure; // of the graph, as in struct ggml_graph
+    int64_t taken_ns;   // since the last answer came, see wait.h
     char text[ISOLATE_TEXT_SIZE];
 };
 
@@ -68,6 +69,7 @@ struct isolate_answer {
     int32_t status;     // enum ggml_host_status
     int32_t compute;    // enum ggml_status
     int64_t compute_ns; // that the device was busy with the graph, for measurements alone
+    int64_t taken_ns;   // since the request came, see wait.h
     char text[ISOLATE_TEXT_SIZE];
 };
 

@@ -349,8 +349,10 @@ static ssize_t receive_message(struct msghdr *message, struct wait_habit *habit)
          looks = wait_clock_ns() - start < WAIT_LOOK_NS)
         n = recvmsg(ISOLATE_SOCKET_FD, message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN) n = recvmsg(ISOLATE_SOCKET_FD, message, MSG_CMSG_CLOEXEC);
+    const struct isolate_request *request = message->msg_iov->iov_base;
     const int error = errno;
-    wait_learn(habit, wait_clock_ns() - start);
+    if (n > (ssize_t)offsetof(struct isolate_request, text))
+        wait_learn(habit, wait_clock_ns() - start, request->taken_ns);
     errno = error;
     return n;
 }
@@ -401,8 +403,8 @@ static void end(struct server *server) {
 
 int isolate_serve(const char *path) {
     struct server server = {0};
-    struct wait_habit habit = {0};
-    struct isolate_request request;
+    struct wait_habit habits[2] = {{0}}; // after other requests, after those that compute
+    struct isolate_request request = {.kind = ISOLATE_START};
     int fd;
     // First of all: without its socket the process has nobody to serve.
     const int socket_flags = fcntl(ISOLATE_SOCKET_FD, F_SETFD, FD_CLOEXEC);
@@ -410,12 +412,14 @@ int isolate_serve(const char *path) {
     close_inherited();
     dump_no_core();
     probe_group_enter();
-    while (receive(&request, &fd, &habit)) {
+    while (receive(&request, &fd, &habits[request.kind == ISOLATE_COMPUTE])) {
+        const int64_t start = wait_clock_ns();
         struct isolate_answer answer = {.number = request.number, .compute = GGML_STATUS_SUCCESS};
         answer.status = (int32_t)handle(&server, path, &request, fd, &answer);
         if (answer.status != GGML_HOST_OK)
             snprintf(answer.text, sizeof(answer.text), "%s", ggml_last_error());
         if (fd >= 0) close(fd);
+        answer.taken_ns = wait_clock_ns() - start;
         if (!answer_with(&answer)) break;
     }
     end(&server);
