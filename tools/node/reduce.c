@@ -41,6 +41,24 @@ bool reduction_is_lost(void *reduction) {
     return false;
 }
 
+// --- memory that MPI may use ---------------------------------------------------------------------
+
+// Memory of transfers that were given up is never freed, as MPI may use it still; it stays within
+// reach, so that leak checkers tell it from what was forgotten.
+struct kept {
+    const void *memory;
+    struct kept *next;
+};
+static _Atomic(struct kept *) all_kept;
+
+static void keep(const void *memory) {
+    struct kept *kept = memory ? malloc(sizeof(*kept)) : NULL;
+    if (!kept) return;
+    *kept = (struct kept){memory, atomic_load(&all_kept)};
+    while (!atomic_compare_exchange_weak(&all_kept, &kept->next, kept))
+        continue;
+}
+
 // --- transfers -----------------------------------------------------------------------------------
 
 struct link_op reduction_transfer(const struct reduction *r, uint32_t from, uint32_t to, void *data,
@@ -248,7 +266,10 @@ static bool reduce_on_device(struct reduction *r, struct ggml_tensor *tensor,
     r->device = held;
     r->sum = tensor->data;
     *out_status = reduce_in(r, by_nodes);
-    if (r->gave_up) r->queue->device_scratch = NULL; // MPI may use it still
+    if (r->gave_up) {
+        keep(r->queue->device_scratch);
+        r->queue->device_scratch = NULL;
+    }
     return true;
 }
 
@@ -270,12 +291,16 @@ static enum ggml_host_status reduce_tensor(struct reduction *r, struct ggml_tens
         ggml_backend_tensor_set(tensor, own, 0, size);
         status = last_status();
     }
-    if (r->gave_up) r->queue->scratch = NULL; // MPI may use it still
-    if (!r->gave_up) free(own);
+    if (r->gave_up) {
+        keep(r->queue->scratch);
+        keep(own);
+        r->queue->scratch = NULL;
+    } else {
+        free(own);
+    }
     return status;
 }
 
-// A buffer that MPI may use is kept for good.
 enum ggml_host_status reduce(struct queue *queue, const struct job *job) {
     struct server *server = queue->server;
     const struct wire_message *message = &job->message;
@@ -301,6 +326,9 @@ enum ggml_host_status reduce(struct queue *queue, const struct job *job) {
     r.n_elements = (size_t)ggml_nelements(&tensor);
     r.element = ggml_type_size(r.type);
     const enum ggml_host_status status = reduce_tensor(&r, &tensor, held, by_nodes);
-    if (!r.gave_up) buffer_release(server, held);
+    if (r.gave_up)
+        keep(held);
+    else
+        buffer_release(server, held);
     return status;
 }
