@@ -127,13 +127,15 @@ CPU_INLINE wi add_pairs(wi a, wi b) {
     return WIDE(add_epi16)(a, b);
 }
 
-#if !defined(__AVX512F__)
 // The same in the register of a sum: compilers would add up a tree of products, for which there are
 // too few, or copy each sum.
 CPU_INLINE void add_pairs_to(wi *sum, wi products) {
+#if defined(__AVX512F__)
+    *sum = add_pairs(*sum, products);
+#else
     __asm__("vpaddw %1, %0, %0" : "+x"(*sum) : "x"(products));
-}
 #endif
+}
 
 // The sums of pairs times those of scales.
 CPU_INLINE wi scale_pairs(wi pairs, wi scales) {

@@ -157,19 +157,24 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_p
         wi pairs[ROUNDED_COLUMNS][WORD_VECTORS];
         CPU_UNROLLED
         for (int w = from; w < from + chain; ++w) {
+            wb numbers[WORD_VECTORS];
+            CPU_UNROLLED
+            for (int v = 0; v < WORD_VECTORS; ++v) {
+                numbers[v] = p->numbers[g][w][v];
+                if (f.size != ROUNDED_GROUP) KEEP_IN_REGISTER(numbers[v]);
+            }
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c) {
                 const wi four = spread_word(x[c].numbers + g * ROUNDED_GROUP + w * WORD);
                 CPU_UNROLLED
                 for (int v = 0; v < WORD_VECTORS; ++v) {
-                    const wi products = multiply_pairs(p->numbers[g][w][v], four);
+                    const wi products = multiply_pairs(numbers[v], four);
                     if (w > from)
-                        pairs[c][v] = add_pairs(pairs[c][v], products);
+                        add_pairs_to(&pairs[c][v], products);
                     else if (word_bias(f.type))
                         pairs[c][v] = add_pairs(spread_word(&x[c].starts[g][i]), products);
                     else
                         pairs[c][v] = products;
-                    KEEP_IN_REGISTER(pairs[c][v]);
                 }
             }
         }
