@@ -53,9 +53,9 @@ static void *run_thread(void *argument) {
     const struct thread *thread = argument;
     for (int round = 0; round < ROUNDS; ++round) {
         take_all(thread->shared, thread->ith);
-        cpu_team_barrier(&thread->shared->team);
+        cpu_team_barrier(&thread->shared->team, thread->ith);
         if (thread->ith == 0) atomic_store(&thread->shared->n_taken, 0);
-        cpu_team_barrier(&thread->shared->team);
+        cpu_team_barrier(&thread->shared->team, thread->ith);
     }
     return NULL;
 }

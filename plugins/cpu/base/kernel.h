@@ -39,9 +39,9 @@ struct cpu_task {
     bool exact;   // operands are not rounded, whatever the node permits
 };
 
-// Waits for the node's other threads. Every thread of the task calls it the same number of times,
-// also one that failed. [stream]
-void cpu_team_barrier(struct cpu_team *team);
+// Waits for the node's other threads; ith is the calling one. Every thread of the task calls it the
+// same number of times, also one that failed. [stream]
+void cpu_team_barrier(struct cpu_team *team, int ith);
 
 // Runs this thread's share; all nth threads of the task call it. The result must not depend on nth.
 // A failure is told by any one of them.

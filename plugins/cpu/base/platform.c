@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "base/platform.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +19,9 @@
 #endif
 #if defined(__APPLE__)
 #include <sys/sysctl.h>
+#elif defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #endif
 
 // Nanoseconds of a clock that never goes back, for profiles.
@@ -41,10 +45,6 @@ bool cpu_thread_priority(enum ggml_sched_priority priority) {
     return SetThreadPriority(GetCurrentThread(), levels[priority + 1]);
 }
 
-// To sleep takes until the next tick of a clock that ticks a hundred times a second.
-void cpu_thread_rest(void) {
-    SwitchToThread();
-}
 #else
 int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument) {
     sigset_t all, before;
@@ -72,10 +72,57 @@ bool cpu_thread_priority(enum ggml_sched_priority priority) {
            pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) == 0;
 }
 
-// 50 microseconds, for threads that wait for a longer time: a sleep instead of spinning.
-void cpu_thread_rest(void) {
+#endif
+
+#if defined(__linux__)
+// Of this process: no other one has the address. A millisecond at most.
+void cpu_thread_sleep(_Atomic uint32_t *word, uint32_t value) {
+    const struct timespec most = {0, 1000000};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &most, NULL, 0);
+}
+
+void cpu_thread_wake(_Atomic uint32_t *word) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+int cpu_thread_processor(void) {
+    return sched_getcpu();
+}
+
+// A failure leaves the thread where it is.
+void cpu_thread_move_off(const int *processors, int n) {
+    cpu_set_t all, others;
+    if (sched_getaffinity(0, sizeof(all), &all) != 0) return;
+    others = all;
+    for (int i = 0; i < n; ++i) {
+        if (processors[i] < CPU_SETSIZE) CPU_CLR(processors[i], &others);
+    }
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof(others), &others) != 0) return;
+    sched_setaffinity(0, sizeof(all), &all);
+}
+#else
+// Windows: a sleep takes until the next tick of a clock that ticks a hundred times a second.
+void cpu_thread_sleep(_Atomic uint32_t *word, uint32_t value) {
+    (void)word, (void)value;
+#if defined(_WIN32)
+    SwitchToThread();
+#else
     const struct timespec moment = {0, 50000};
     nanosleep(&moment, NULL);
+#endif
+}
+
+// Nobody sleeps for long.
+void cpu_thread_wake(_Atomic uint32_t *word) {
+    (void)word;
+}
+
+int cpu_thread_processor(void) {
+    return -1;
+}
+
+void cpu_thread_move_off(const int *processors, int n) {
+    (void)processors, (void)n;
 }
 #endif
 

@@ -4,6 +4,7 @@
 #define CPU_PLATFORM_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "ggml.h"
 
@@ -13,13 +14,31 @@ int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument
 void cpu_thread_name(const char *name);
 // Sets the calling thread's priority; false where that is not permitted. [any-thread]
 bool cpu_thread_priority(enum ggml_sched_priority priority);
-// Lets others run for a moment, also those of lower priority. [any-thread]
-void cpu_thread_rest(void);
+// Sleeps until the word is woken, if it is `value`, for a millisecond at most; for a moment where
+// systems know no such sleep. [any-thread]
+void cpu_thread_sleep(_Atomic uint32_t *word, uint32_t value);
+// Wakes all that sleep on it. [any-thread]
+void cpu_thread_wake(_Atomic uint32_t *word);
+// The processor that the calling thread runs on; -1 where that is unknown. [any-thread]
+int cpu_thread_processor(void);
+// Moves the calling thread off n processors, if it may run on others, and leaves it to the system
+// again. Nothing where systems move no threads. [any-thread]
+void cpu_thread_move_off(const int *processors, int n);
 // The clock of extension "ggml.profile" in nanoseconds. [any-thread]
 uint64_t cpu_clock_ns(void);
 // Model of the CPU, NUL-terminated; false when unknown. [any-thread]
 bool cpu_model(char *out_name, size_t size);
 // Memory of the machine in bytes, free <= total; 0 and 0 when unknown. [any-thread]
 void cpu_memory(size_t *out_free, size_t *out_total);
+
+// Tells the processor that this is a wait: it saves power and leaves the core to the other hardware
+// thread.
+static inline void cpu_thread_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
 
 #endif

@@ -6,20 +6,18 @@
 #include "base/threadpool.h"
 
 #include <limits.h>
-#include <sched.h>
 #include <stdio.h>
 
 #ifndef _WIN32
 #include <unistd.h>
 #endif
 
+#include "base/crowd.h"
 #include "base/kernel.h"
 #include "base/platform.h"
 #include "base/util.h"
 
 enum {
-    SPINS_BEFORE_YIELD = 256,
-    SPINS_BEFORE_REST = 1024,
     SPINS_PER_POLL = 1024,
     MAX_IDLE_POOLS = 4,
     // Low bits of the epoch: threads that take part.
@@ -41,14 +39,16 @@ struct ggml_threadpool {
     _Atomic uint64_t epoch; // changes with every piece of work; low bits: its number of threads
     _Atomic bool paused;
     _Atomic bool stop;
-    _Atomic int running; // workers that have not finished this piece of work
-    int sleepers;        // under lock
+    struct cpu_signal running; // workers that have not finished this piece of work
+    int sleepers;              // under lock
+    struct cpu_team *team;
     cpu_share_fn share;
     void *context;
     struct worker *workers;
     int n_workers; // started
     bool started;
     bool caller_placed;
+    struct cpu_crowd crowd; // under use
     struct ggml_threadpool *next_idle;
     long process; // whose workers they are
 };
@@ -75,71 +75,6 @@ __attribute__((constructor)) static void watch_forks(void) {
 }
 #endif
 
-// --- waiting ---------------------------------------------------------------------------
-
-// Tells the processor that this is a wait: it saves power and leaves the core to the other hardware
-// thread.
-static inline void pause_instruction(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-// Waits a little: spins first, then lets others run, then rests: a real-time thread would
-// otherwise keep the one it waits for from running. *spins counts and begins at 0.
-static void relax(unsigned *spins) {
-    if (++*spins < SPINS_BEFORE_YIELD)
-        pause_instruction();
-    else if (*spins < SPINS_BEFORE_REST)
-        sched_yield();
-    else
-        cpu_thread_rest();
-}
-
-// Central barrier with a generation: the last to arrive resets the count before it lets the others
-// go, so it can be used again at once. The count's acquire and release order all that was written
-// before the barrier before all that is read after it.
-void cpu_team_barrier(struct cpu_team *team) {
-    if (team->n <= 1) return;
-    const uint32_t generation = atomic_load_explicit(&team->generation, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&team->arrived, 1, memory_order_acq_rel) == team->n - 1) {
-        atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
-        atomic_store_explicit(&team->taken, 0, memory_order_relaxed);
-        atomic_store_explicit(&team->generation, generation + 1, memory_order_release);
-        return;
-    }
-    unsigned spins = 0;
-    while (atomic_load_explicit(&team->generation, memory_order_acquire) == generation)
-        relax(&spins);
-}
-
-// What is left of n items, of which `begin` are taken: even parts of the first three quarters, then
-// smaller and smaller pieces.
-static int64_t next_size(int64_t n, int64_t begin, int64_t least, int nth) {
-    const int64_t even = n * 3 / 4 / nth;
-    const int64_t size = begin < even * nth ? even : (n - begin) / (2 * nth);
-    return MIN(n - begin, MAX(least, size));
-}
-
-// What is taken orders nothing: barriers do.
-bool cpu_task_take(const struct cpu_task *task, int64_t n, int64_t least, struct cpu_range *range) {
-    int64_t begin = range->end, size = n - begin;
-    if (task->nth > 1) {
-        _Atomic int64_t *taken = &task->team->taken;
-        least = MAX(1, MIN(least, (n + task->nth - 1) / task->nth));
-        begin = atomic_load_explicit(taken, memory_order_relaxed);
-        do
-            size = next_size(n, begin, least, task->nth);
-        while (size > 0 &&
-               !atomic_compare_exchange_weak_explicit(taken, &begin, begin + size,
-                                                      memory_order_relaxed, memory_order_relaxed));
-    }
-    *range = (struct cpu_range){begin, begin + size};
-    return size > 0;
-}
-
 // --- workers ---------------------------------------------------------------------------
 
 // Spins as long as the pool's parameter says, since the next step of a model mostly follows soon,
@@ -151,7 +86,7 @@ static uint64_t wait_for_work(struct ggml_threadpool *pool, uint64_t last_epoch)
     for (uint64_t i = 0; i < spins && !atomic_load(&pool->paused); ++i) {
         epoch = atomic_load_explicit(&pool->epoch, memory_order_acquire);
         if (epoch != last_epoch) return epoch;
-        pause_instruction();
+        cpu_thread_pause();
     }
     pthread_mutex_lock(&pool->lock);
     ++pool->sleepers;
@@ -222,8 +157,9 @@ static void *worker_main(void *argument) {
         if (atomic_load(&pool->stop)) return NULL;
         const int n_threads = (int)(last_epoch & ((1u << EPOCH_SHIFT) - 1));
         if (worker->index >= n_threads) continue;
+        cpu_team_join(pool->team, worker->index);
         pool->share(pool->context, worker->index, n_threads);
-        atomic_fetch_sub_explicit(&pool->running, 1, memory_order_release);
+        if (atomic_fetch_sub(&pool->running.word, 1) == 1) cpu_signal_tell(&pool->running);
     }
 }
 
@@ -281,7 +217,8 @@ static void take_over(struct ggml_threadpool *pool) {
         pthread_mutex_init(&pool->lock, NULL);
         pthread_cond_init(&pool->wake, NULL);
         atomic_store(&pool->epoch, 0); // or new workers would take the parent's work for theirs
-        atomic_store(&pool->running, 0);
+        atomic_store(&pool->running.word, 0);
+        atomic_store(&pool->running.sleepers, 0);
         pool->sleepers = 0;
         pool->n_workers = 0;
         pool->started = pool->caller_placed = false;
@@ -364,18 +301,40 @@ int cpu_threadpool_begin(struct ggml_threadpool *pool, int n_threads) {
 }
 
 // running is set before the epoch changes, so that no worker can count itself off too early.
-void cpu_threadpool_run(struct ggml_threadpool *pool, int n_threads, cpu_share_fn share,
-                        void *context) {
-    if (n_threads > 1) {
+static void run_shares(struct ggml_threadpool *pool, struct cpu_team *team, cpu_share_fn share,
+                       void *context) {
+    if (team->n > 1) {
+        pool->team = team;
         pool->share = share;
         pool->context = context;
-        atomic_store(&pool->running, n_threads - 1);
-        wake_workers(pool, n_threads);
+        cpu_team_join(team, 0);
+        atomic_store(&pool->running.word, (uint32_t)team->n - 1);
+        wake_workers(pool, team->n);
     }
-    share(context, 0, n_threads);
-    unsigned spins = 0;
-    while (n_threads > 1 && atomic_load_explicit(&pool->running, memory_order_acquire) > 0)
-        relax(&spins);
+    share(context, 0, team->n);
+    uint32_t running = 0;
+    while (team->n > 1 && (running = atomic_load(&pool->running.word)) > 0)
+        team->waited += cpu_signal_wait(&pool->running, running);
+}
+
+// Threads that are bound are where the application or the user wants them, and stay there.
+static bool is_bound(const struct ggml_threadpool *pool) {
+    return pool->params.strict_cpu || atomic_load(&spread_workers) ||
+           !mask_is_empty(pool->params.cpumask);
+}
+
+void cpu_threadpool_run(struct ggml_threadpool *pool, struct cpu_team *team, int n_threads,
+                        uint64_t kind, cpu_share_fn share, void *context) {
+    team->n = n_threads;
+    if (n_threads == 1 || is_bound(pool)) {
+        run_shares(pool, team, share, context);
+        return;
+    }
+    team->may_move = true;
+    team->n = cpu_crowd_threads(&pool->crowd, kind, n_threads);
+    const uint64_t start = cpu_clock_ns();
+    run_shares(pool, team, share, context);
+    cpu_crowd_note(&pool->crowd, n_threads, (int64_t)(cpu_clock_ns() - start), team->waited);
 }
 
 // Ends what begins with a graph: another thread may then use the pool.

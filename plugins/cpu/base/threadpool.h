@@ -4,17 +4,8 @@
 #ifndef CPU_THREADPOOL_H
 #define CPU_THREADPOOL_H
 
-#include <stdatomic.h>
-
+#include "base/team.h"
 #include "ggml-plugin-cpu.h"
-
-// The threads of one graph, while it is computed.
-struct cpu_team {
-    int n;
-    _Atomic int arrived;
-    _Atomic int64_t taken; // items since the last barrier
-    _Atomic uint32_t generation;
-};
 
 // Work of one thread: 0 <= ith < nth.
 typedef void (*cpu_share_fn)(void *context, int ith, int nth);
@@ -30,9 +21,11 @@ void cpu_threadpool_resume(struct ggml_threadpool *pool);
 // that can run, at most n_threads; 0 (after telling why) inside a graph on the same pool.
 // cpu_threadpool_end() unlocks it. Blocks while another thread's graph runs.
 int cpu_threadpool_begin(struct ggml_threadpool *pool, int n_threads);
-// Runs share on n_threads threads, the caller included; n_threads as returned or less.
-void cpu_threadpool_run(struct ggml_threadpool *pool, int n_threads, cpu_share_fn share,
-                        void *context);
+// Runs share on n_threads threads, the caller included; n_threads as returned. Where another
+// program wants a processor they may be fewer, and change it, unless they are bound. Graphs of one
+// kind take about the same time.
+void cpu_threadpool_run(struct ggml_threadpool *pool, struct cpu_team *team, int n_threads,
+                        uint64_t kind, cpu_share_fn share, void *context);
 void cpu_threadpool_end(struct ggml_threadpool *pool);
 
 // A pool that nobody uses, with at least n_threads, kept between graphs; NULL: no memory.

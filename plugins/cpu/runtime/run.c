@@ -51,7 +51,7 @@ static inline void run_steps(struct execution *execution, int ith, int nth,
                              struct cpu_profile *profile) {
     const struct cpu_run *run = execution->run;
     for (int i = 0; i < execution->plan->n_steps; ++i) {
-        if (execution->plan->steps[i].barrier) cpu_team_barrier(&execution->team);
+        if (execution->plan->steps[i].barrier) cpu_team_barrier(&execution->team, ith);
         if (atomic_load(&execution->last_step) < i) {
             if (nth == 1) return;
             continue;
@@ -114,14 +114,20 @@ static enum ggml_status report(struct execution *execution) {
                     GGML_MAX_NAME, node->name, ggml_op_name(node->op));
 }
 
+// Of graphs that follow each other for the same model, those of a token look alike, and those of a
+// prompt need more memory for work.
+static uint64_t kind_of(const struct cpu_plan *plan) {
+    return ((uint64_t)plan->work_size << 20 ^ (uint64_t)plan->n_steps) + 1;
+}
+
 // The pool may have fewer threads than the plan: each step divides its work by the number that it
 // gets.
 static enum ggml_status run_on_pool(struct execution *execution, struct ggml_threadpool *pool) {
     const int n = cpu_threadpool_begin(pool, execution->plan->n_threads);
     if (n < 1) return GGML_STATUS_FAILED;
-    execution->team.n = n;
     struct cpu_profile *profile = execution->run->profile;
-    cpu_threadpool_run(pool, n, profile ? run_share_timed : run_share, execution);
+    cpu_threadpool_run(pool, &execution->team, n, kind_of(execution->plan),
+                       profile ? run_share_timed : run_share, execution);
     if (profile) cpu_profile_stop(profile);
     cpu_threadpool_end(pool);
     return report(execution);

@@ -119,7 +119,7 @@ static void compute_few(const struct cpu_task *task, const struct division *d, f
     int64_t begin, end;
     cpu_task_range(task, d->units, &begin, &end);
     compute_chunks(d, begin, end, parts, work);
-    cpu_team_barrier(task->team);
+    cpu_team_barrier(task->team, task->ith);
     cpu_task_range(task, d->n_rows * d->groups * d->a.q->ne[3], &begin, &end);
     for (int64_t i = begin; i < end; ++i) {
         const struct attention_rows rows = {

@@ -58,7 +58,7 @@ enum ggml_status CPU_FN(cpu_conv)(const struct cpu_task *task) {
     // All filters have to be packed before any thread multiplies.
     if (!conv_filters_direct(kernel)) {
         conv_pack_filters(task, kernel, task->work);
-        cpu_team_barrier(task->team);
+        cpu_team_barrier(task->team, task->ith);
     }
     const int block = d.block_size = conv_block(&d.conv);
     d.block = (float *)(void *)((char *)task->work + conv_filters_size(kernel)) +

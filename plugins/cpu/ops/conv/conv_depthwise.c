@@ -102,7 +102,7 @@ static void pack_channels(const struct cpu_task *task, const struct conv *c, flo
 static enum ggml_status by_pixels(const struct cpu_task *task, const struct conv *c) {
     const struct ggml_tensor *dst = task->dst;
     pack_channels(task, c, task->work);
-    cpu_team_barrier(task->team);
+    cpu_team_barrier(task->team, task->ith);
     int64_t begin, end;
     cpu_task_range(task, conv_pixels(c) * c->batch, &begin, &end);
     for (int64_t i = begin; i < end; ++i) {

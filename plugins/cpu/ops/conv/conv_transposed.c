@@ -112,7 +112,7 @@ enum ggml_status CPU_FN(cpu_conv_transpose)(const struct cpu_task *task) {
     float *filters = task->work;
     float *pixels = filters + ggml_nelements(c->kernel);
     pack(task, c, filters, pixels);
-    cpu_team_barrier(task->team);
+    cpu_team_barrier(task->team, task->ith);
     t.filters = filters;
     t.pixels = pixels;
     t.products = pixels + ggml_nelements(c->image) + (size_t)task->ith * CONV_TRANSPOSED_FLOATS;

@@ -199,7 +199,7 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
     if (mul_mat_packs(b)) {
         p.packed = task->work;
         mul_mat_pack(task, b, task->work);
-        cpu_team_barrier(task->team);
+        cpu_team_barrier(task->team, task->ith);
     }
     if ((p.repacked ? CPU_REPACKS : rounding_pays(a->type)) && p.n_columns <= ROUNDED_COLUMNS &&
         !task->exact && rounds_few(task->dst)) {
@@ -210,7 +210,7 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
         a->ne[0] > 0) {
         p.strips = (struct strip *)(void *)strips;
         round_strips(&p, task);
-        cpu_team_barrier(task->team);
+        cpu_team_barrier(task->team, task->ith);
         compute_strips(&p, task, work);
         return GGML_STATUS_SUCCESS;
     }

@@ -158,7 +158,7 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
     int32_t *kept = (int32_t *)(void *)(work + layout.ids);
     if (task->ith == 0 && !sort_pairs(task->dst->src[2], a->ne[2], starts, kept, pairs))
         starts[0] = -1;
-    cpu_team_barrier(task->team);
+    cpu_team_barrier(task->team, task->ith);
     if (starts[0] != 0) return GGML_STATUS_FAILED;
     const bool repacked = cpu_layout_of(a) == CPU_LAYOUT_REPACKED;
     const struct experts x = {.dst = task->dst,

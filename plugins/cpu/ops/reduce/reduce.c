@@ -51,7 +51,7 @@ enum ggml_status CPU_FN(cpu_sum_all)(const struct cpu_task *task) {
     cpu_task_range(task, pieces.count, &begin, &end);
     for (int64_t piece = begin; piece < end; ++piece)
         sums[piece] = sum_piece(src, pieces, piece);
-    cpu_team_barrier(task->team);
+    cpu_team_barrier(task->team, task->ith);
     // All sums are complete here; the rest takes one thread.
     if (task->ith != 0) return GGML_STATUS_SUCCESS;
     double total = 0.0;

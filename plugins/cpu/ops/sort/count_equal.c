@@ -24,7 +24,7 @@ enum ggml_status CPU_FN(cpu_count_equal)(const struct cpu_task *task) {
         counts[task->ith] +=
             count_row(ggml_row_data(a, at), a->nb[0], ggml_row_data(b, at), b->nb[0], a->ne[0]);
     }
-    cpu_team_barrier(task->team);
+    cpu_team_barrier(task->team, task->ith);
     if (task->ith != 0) return GGML_STATUS_SUCCESS;
     int64_t total = 0;
     for (int i = 0; i < task->nth; ++i)

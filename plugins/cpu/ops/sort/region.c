@@ -46,7 +46,7 @@ static enum ggml_status write_region(const struct cpu_task *task, bool adds) {
     const struct ggml_tensor *b = dst->src[1];
     const struct region region = region_of(dst);
     copy_source(task);
-    cpu_team_barrier(task->team);
+    cpu_team_barrier(task->team, task->ith);
     int64_t begin, end;
     cpu_task_range(task, ggml_nrows(b), &begin, &end);
     if (region_overlaps(b, &region)) {

@@ -50,7 +50,7 @@ enum ggml_status CPU_FN(cpu_cross_entropy_loss)(const struct cpu_task *task) {
             row_loss((const float *)(const void *)ggml_row_data(logits, at),
                      (const float *)(const void *)ggml_row_data(targets, at), logits->ne[0]);
     }
-    cpu_team_barrier(task->team);
+    cpu_team_barrier(task->team, task->ith);
     if (task->ith != 0) return GGML_STATUS_SUCCESS;
     double total = 0.0;
     for (int64_t r = 0; r < n_rows; ++r)
