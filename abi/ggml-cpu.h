@@ -202,8 +202,9 @@ GGML_BACKEND_API ggml_backend_t ggml_backend_cpu_init(void);
 GGML_BACKEND_API bool ggml_backend_is_cpu(ggml_backend_t backend);
 
 // Number of threads from the next compute on, at most the pool's; <= 0: the pool's size, else the
-// default, default_threads of struct ggml_host_topology. Fewer compute while other programs hold up
-// threads that aren't bound, where that is faster; results are the same. [stream]
+// default, default_threads of struct ggml_host_topology. Fewer compute than that, unless threads
+// are bound, where there are fewer processors, and where that is faster beside other programs;
+// results are the same. [stream]
 GGML_BACKEND_API void ggml_backend_cpu_set_n_threads(ggml_backend_t backend_cpu, int n_threads);
 
 // The pool to compute with, which stays the caller's and must outlive its use; NULL: the device's

@@ -44,6 +44,9 @@ GGML_ENV_ROW(HOME, "none", "Below it is .cache, unless XDG_CACHE_HOME is set.")
 GGML_ENV_ROW(GGML_CPU_LEVEL, "best",
              "Highest instruction-set level that the CPU plugin may use: scalar, x86-64-v2, "
              "x86-64-v3, x86-64-v4, x86-64-v4-vnni.")
+GGML_ENV_ROW(GGML_CPU_ALL_THREADS, "0",
+             "1: the CPU plugin computes with as many threads as it is asked for, also with more "
+             "than there are processors, and where fewer are faster beside other programs.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, "0", "1: the CPU plugin computes every node by itself.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_ROUNDING, "0",
              "1: the CPU plugin multiplies quantised weights with columns as F32, never rounded to "

@@ -5,7 +5,9 @@
 // the process that gave it the work. So there is a third to compare with: a process that computes
 // the same graphs for itself, in its own turn. What an isolated graph takes beyond that is the way
 // there, as far as two processes compute alike. What it takes beyond the time that its own process
-// says the device was busy with it, in the very same graph, is its exact cost.
+// says the device was busy with it, in the very same graph, is its exact cost. That includes waking
+// processors that sleep, which no message between processes that wait for each other is without: so
+// the third process also answers bare messages, after being busy for as long as the device was.
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <stdio.h>
@@ -52,9 +54,11 @@ struct times {
     double device;     // of these, those that the device itself was busy
     double cost;       // what isolation cost, median of the rounds
     double least_cost; // the least of them
+    double bare;       // cost of a message that the process to compare with answers as late
     double difference; // of isolated and apart, median of the rounds
     double least;      // of the least that each of them took: what nothing else held up
     double loop_cost;  // cost where nothing is computed between graphs
+    double loop_bare;  // of messages that follow each other likewise
     double changed;    // isolated, when a parameter changed since
     double changed_cost;
 };
@@ -135,19 +139,37 @@ struct control {
     long process;
 };
 
+// What that process is asked for: to compute a graph of so many nodes, or to be busy.
+struct control_request {
+    int n_nodes; // 0: none
+    double busy_ns;
+};
+
 #ifdef __linux__
-// Computes graphs of as many nodes as it is asked for, and answers how long that took, until the
-// other end is closed. A device that is not there is the other process's to tell.
+// Nanoseconds that it took.
+static double be_busy(double ns) {
+    const double start = bench_ns();
+    double now;
+    do
+        now = bench_ns();
+    while (now - start < ns);
+    return now - start;
+}
+
+// Computes graphs of as many nodes as it is asked for, or is busy, and answers how long that took,
+// until the other end is closed. A device that is not there is the other process's to tell.
 _Noreturn static void control_serve(const struct options *options, int socket) {
     struct chain chain = {0};
-    int n_nodes, made = 0;
+    struct control_request request;
+    int made = 0;
     if (!freopen("/dev/null", "w", stderr)) _exit(BENCH_ERROR);
     ggml_backend_dev_t device = load_plugins(options) ? bench_find_device(options->device) : NULL;
-    while (device && recv(socket, &n_nodes, sizeof(n_nodes), MSG_WAITALL) == sizeof(n_nodes)) {
-        if (made && made != n_nodes) chain_free(&chain);
-        if (made != n_nodes && !chain_make(device, n_nodes, &chain)) break;
-        made = n_nodes;
-        const double ns = compute(&chain, options->in_a_row);
+    while (device && recv(socket, &request, sizeof(request), MSG_WAITALL) == sizeof(request)) {
+        const int n = request.n_nodes;
+        if (n && made && made != n) chain_free(&chain);
+        if (n && made != n && !chain_make(device, n, &chain)) break;
+        made = n ? n : made;
+        const double ns = n ? compute(&chain, options->in_a_row) : be_busy(request.busy_ns);
         if (send(socket, &ns, sizeof(ns), MSG_NOSIGNAL) != sizeof(ns)) break;
     }
     _exit(BENCH_OK);
@@ -168,9 +190,9 @@ static struct control control_start(const struct options *options) {
 }
 
 // Nanoseconds there, below 0 on failure.
-static double control_compute(const struct control *control, int n_nodes) {
+static double control_ask(const struct control *control, struct control_request request) {
     double ns;
-    if (send(control->socket, &n_nodes, sizeof(n_nodes), MSG_NOSIGNAL) == sizeof(n_nodes) &&
+    if (send(control->socket, &request, sizeof(request), MSG_NOSIGNAL) == sizeof(request) &&
         recv(control->socket, &ns, sizeof(ns), MSG_WAITALL) == sizeof(ns)) {
         return ns;
     }
@@ -190,9 +212,9 @@ static struct control control_start(const struct options *options) {
     return (struct control){.socket = -1};
 }
 
-static double control_compute(const struct control *control, int n_nodes) {
+static double control_ask(const struct control *control, struct control_request request) {
     (void)control;
-    (void)n_nodes;
+    (void)request;
     return -1;
 }
 
@@ -200,6 +222,24 @@ static void control_end(const struct control *control) {
     (void)control;
 }
 #endif
+
+// Nanoseconds that a graph took there.
+static double control_compute(const struct control *control, int n_nodes) {
+    return control_ask(control, (struct control_request){.n_nodes = n_nodes});
+}
+
+// Nanoseconds that a message there and back takes beyond the time that the process is busy in
+// between, of so many in a row.
+static double control_message(const struct control *control, double busy_ns, int in_a_row) {
+    double cost = 0;
+    for (int i = 0; i < in_a_row; ++i) {
+        const double start = bench_ns();
+        const double busy = control_ask(control, (struct control_request){.busy_ns = busy_ns});
+        if (busy < 0) return -1;
+        cost += (bench_ns() - start - busy) / in_a_row;
+    }
+    return cost;
+}
 
 // --- comparing -----------------------------------------------------------------------------------
 
@@ -219,17 +259,18 @@ static double least(const double *values, int n) {
 
 // One list of each, a value per round.
 struct rounds {
-    double *here, *apart, *isolated, *device, *cost, *difference, *loop_cost, *changed,
-        *changed_cost;
+    double *here, *apart, *isolated, *device, *cost, *difference, *bare, *loop_cost, *loop_bare,
+        *changed, *changed_cost;
 };
-enum { N_LISTS = 9 };
+enum { N_LISTS = 11 };
 
 static bool rounds_make(int runs, struct rounds *out_rounds) {
     const size_t n = (size_t)runs;
     double *all = calloc(N_LISTS * n, sizeof(all[0]));
     if (!all) return false;
-    *out_rounds = (struct rounds){all,         all + n,     all + 2 * n, all + 3 * n, all + 4 * n,
-                                  all + 5 * n, all + 6 * n, all + 7 * n, all + 8 * n};
+    *out_rounds = (struct rounds){all,         all + n,     all + 2 * n, all + 3 * n,
+                                  all + 4 * n, all + 5 * n, all + 6 * n, all + 7 * n,
+                                  all + 8 * n, all + 9 * n, all + 10 * n};
     return true;
 }
 
@@ -243,7 +284,9 @@ static struct times summarise(const struct rounds *rounds, int runs) {
         .device = bench_median(rounds->device, runs) / 1e3,
         .cost = bench_median(rounds->cost, runs) / 1e3,
         .difference = bench_median(rounds->difference, runs) / 1e3,
+        .bare = bench_median(rounds->bare, runs) / 1e3,
         .loop_cost = bench_median(rounds->loop_cost, runs) / 1e3,
+        .loop_bare = bench_median(rounds->loop_bare, runs) / 1e3,
         .changed = bench_median(rounds->changed, runs) / 1e3,
         .changed_cost = bench_median(rounds->changed_cost, runs) / 1e3,
     };
@@ -266,10 +309,15 @@ static bool measure_runs(struct contest *contest, const struct options *options,
         r.apart[at] = control_compute(contest->control, contest->n_nodes);
         r.isolated[at] = compute_isolated(isolated, in_a_row, &r.device[at], &r.cost[at]);
         r.difference[at] = r.isolated[at] - r.apart[at];
-        good = r.here[at] >= 0 && r.apart[at] >= 0 && r.isolated[at] >= 0;
+        r.bare[at] = control_message(contest->control, r.device[at], in_a_row);
+        good = r.here[at] >= 0 && r.apart[at] >= 0 && r.isolated[at] >= 0 && r.bare[at] >= 0;
     }
     for (int i = 0; i < runs && good; ++i)
         good = compute_isolated(isolated, 1, &device, &r.loop_cost[i]) >= 0;
+    for (int i = 0; i < runs && good; ++i) {
+        r.loop_bare[i] = control_message(contest->control, device, 1);
+        good = r.loop_bare[i] >= 0;
+    }
     for (int i = 0; i < runs && good; ++i) {
         isolated->scaled->op_params[0] ^= 1; // the last bit of the factor
         r.changed[i] = compute_isolated(isolated, 1, &device, &r.changed_cost[i]);
@@ -306,19 +354,22 @@ static void print_times(const struct options *options, int n_nodes, const struct
                         bool first) {
     const double ratio = times->isolated / times->apart;
     if (options->json) {
-        printf("%s\n    {\"nodes\": %d, \"us\": %.2f, \"apart_us\": %.2f, \"isolated_us\": %.2f, "
-               "\"device_us\": %.2f, \"cost_us\": %.2f, \"least_cost_us\": %.2f, "
-               "\"difference_us\": %.2f, \"least_difference_us\": %.2f, \"ratio\": %.4f, "
-               "\"loop_cost_us\": %.2f, \"changed_us\": %.2f, \"changed_cost_us\": %.2f}",
-               first ? "" : ",", n_nodes, times->here, times->apart, times->isolated, times->device,
-               times->cost, times->least_cost, times->difference, times->least, ratio,
-               times->loop_cost, times->changed, times->changed_cost);
+        printf(
+            "%s\n    {\"nodes\": %d, \"us\": %.2f, \"apart_us\": %.2f, \"isolated_us\": %.2f, "
+            "\"device_us\": %.2f, \"cost_us\": %.2f, \"least_cost_us\": %.2f, \"bare_us\": %.2f, "
+            "\"difference_us\": %.2f, \"least_difference_us\": %.2f, \"ratio\": %.4f, "
+            "\"loop_cost_us\": %.2f, \"loop_bare_us\": %.2f, \"changed_us\": %.2f, "
+            "\"changed_cost_us\": %.2f}",
+            first ? "" : ",", n_nodes, times->here, times->apart, times->isolated, times->device,
+            times->cost, times->least_cost, times->bare, times->difference, times->least, ratio,
+            times->loop_cost, times->loop_bare, times->changed, times->changed_cost);
         return;
     }
-    printf("%8d %10.1f %10.1f %10.1f %10.1f %8.1f %8.1f %11.1f %9.1f %8.3f %8.1f %10.1f %8.1f\n",
+    printf("%6d %8.1f %8.1f %8.1f %8.1f %6.1f %6.1f %6.1f %10.1f %8.1f %6.3f %6.1f %6.1f %8.1f "
+           "%6.1f\n",
            n_nodes, times->here, times->apart, times->isolated, times->device, times->cost,
-           times->least_cost, times->difference, times->least, ratio, times->loop_cost,
-           times->changed, times->changed_cost);
+           times->least_cost, times->bare, times->difference, times->least, ratio, times->loop_cost,
+           times->loop_bare, times->changed, times->changed_cost);
 }
 
 // Measures and prints each size; false after the error was set.
@@ -330,9 +381,9 @@ static bool measure_all(const struct options *options, const struct devices *dev
         printf(", \"runs\": %d, \"samples\": [", options->runs);
     } else {
         printf("us per graph, medians of %d rounds\n"
-               "%8s %10s %10s %10s %10s %8s %8s %11s %9s %8s %8s %10s %8s\n",
+               "%6s %8s %8s %8s %8s %6s %6s %6s %10s %8s %6s %6s %6s %8s %6s\n",
                options->runs, "nodes", "here", "apart", "isolated", "device", "cost", "least",
-               "difference", "of least", "ratio", "loop", "changed", "cost");
+               "bare", "difference", "of least", "ratio", "loop", "bare", "changed", "cost");
     }
     for (int i = 0; i < (options->nodes ? 1 : USUAL_SIZES); ++i) {
         struct times times;
@@ -373,7 +424,9 @@ static void print_usage(FILE *stream) {
         "difference is that of\n"
         "isolated and apart, by the median of the rounds and by the least that each of them\n"
         "took, which counts where other programs keep the processors. Loop is the cost where one\n"
-        "isolated graph follows the other.\n\n"
+        "isolated graph follows the other. Bare is what a message costs in its place that another\n"
+        "process answers when it was busy for as long: the least that processes which sleep while\n"
+        "they wait can take.\n\n"
         "  --device NAME      this device (default: the CPU)\n"
         "  --plugin-path DIR  load the plugins of this directory too\n"
         "  --nodes N          only graphs of about N nodes (default 40, 290, 1155)\n"

@@ -85,6 +85,11 @@ void cpu_thread_wake(_Atomic uint32_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
+int cpu_thread_count_processors(pthread_t thread) {
+    cpu_set_t set;
+    return pthread_getaffinity_np(thread, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
 int cpu_thread_processor(void) {
     return sched_getcpu();
 }
@@ -115,6 +120,11 @@ void cpu_thread_sleep(_Atomic uint32_t *word, uint32_t value) {
 // Nobody sleeps for long.
 void cpu_thread_wake(_Atomic uint32_t *word) {
     (void)word;
+}
+
+int cpu_thread_count_processors(pthread_t thread) {
+    (void)thread;
+    return 0;
 }
 
 int cpu_thread_processor(void) {

@@ -19,6 +19,8 @@ bool cpu_thread_priority(enum ggml_sched_priority priority);
 void cpu_thread_sleep(_Atomic uint32_t *word, uint32_t value);
 // Wakes all that sleep on it. [any-thread]
 void cpu_thread_wake(_Atomic uint32_t *word);
+// How many processors a thread may run on; 0 where that is unknown. [any-thread]
+int cpu_thread_count_processors(pthread_t thread);
 // The processor that the calling thread runs on; -1 where that is unknown. [any-thread]
 int cpu_thread_processor(void);
 // Moves the calling thread off n processors, if it may run on others, and leaves it to the system

@@ -30,17 +30,22 @@ struct worker {
     int index; // in the team, from 1
 };
 
+struct sleepers {
+    pthread_cond_t wake;
+    int n;
+};
+
 struct ggml_threadpool {
     struct ggml_threadpool_head head;
     struct ggml_threadpool_params params;
     pthread_mutex_t use; // held while a graph is computed
     pthread_mutex_t lock;
-    pthread_cond_t wake;
-    _Atomic uint64_t epoch; // changes with every piece of work; low bits: its number of threads
+    struct sleepers sleepers; // under lock: until the next piece of work
+    struct sleepers spares;   // under lock: until one that they are needed for
+    _Atomic uint64_t epoch;   // changes with every piece of work; low bits: its number of threads
     _Atomic bool paused;
     _Atomic bool stop;
     struct cpu_signal running; // workers that have not finished this piece of work
-    int sleepers;              // under lock
     struct cpu_team *team;
     cpu_share_fn share;
     void *context;
@@ -48,7 +53,10 @@ struct ggml_threadpool {
     int n_workers; // started
     bool started;
     bool caller_placed;
-    struct cpu_crowd crowd; // under use
+    bool takes_all;         // threads, whoever else wants the processors
+    struct cpu_crowd crowd; // under use, as what follows
+    int n_processors;       // that workers may run on; 0: unknown
+    int n_until_count;      // graphs until that is asked again
     struct ggml_threadpool *next_idle;
     long process; // whose workers they are
 };
@@ -77,22 +85,35 @@ __attribute__((constructor)) static void watch_forks(void) {
 
 // --- workers ---------------------------------------------------------------------------
 
+static int threads_of(uint64_t epoch) {
+    return (int)(epoch & ((1u << EPOCH_SHIFT) - 1));
+}
+
+// Whether the epoch is a new one, and one that the worker has to do with.
+static bool is_called(const struct worker *worker, uint64_t epoch, uint64_t last_epoch) {
+    return epoch != last_epoch &&
+           (worker->index < threads_of(epoch) || atomic_load(&worker->pool->stop));
+}
+
 // Spins as long as the pool's parameter says, since the next step of a model mostly follows soon,
-// then sleeps. The epoch is read again under the lock that wake_workers() holds: no wake-up is
-// lost.
-static uint64_t wait_for_work(struct ggml_threadpool *pool, uint64_t last_epoch) {
+// then sleeps; at once if others work without it. The epoch is read again under the lock that
+// wake_workers() holds: no wake-up is lost.
+static uint64_t wait_for_work(const struct worker *worker, uint64_t last_epoch) {
+    struct ggml_threadpool *pool = worker->pool;
     uint64_t epoch = last_epoch;
     const uint64_t spins = (uint64_t)pool->params.poll * SPINS_PER_POLL;
-    for (uint64_t i = 0; i < spins && !atomic_load(&pool->paused); ++i) {
+    for (uint64_t i = 0; i < spins && !atomic_load(&pool->paused) && epoch == last_epoch; ++i) {
         epoch = atomic_load_explicit(&pool->epoch, memory_order_acquire);
-        if (epoch != last_epoch) return epoch;
+        if (is_called(worker, epoch, last_epoch)) return epoch;
         cpu_thread_pause();
     }
     pthread_mutex_lock(&pool->lock);
-    ++pool->sleepers;
-    while ((epoch = atomic_load(&pool->epoch)) == last_epoch)
-        pthread_cond_wait(&pool->wake, &pool->lock);
-    --pool->sleepers;
+    while (!is_called(worker, epoch = atomic_load(&pool->epoch), last_epoch)) {
+        struct sleepers *sleepers = epoch == last_epoch ? &pool->sleepers : &pool->spares;
+        ++sleepers->n;
+        pthread_cond_wait(&sleepers->wake, &pool->lock);
+        --sleepers->n;
+    }
     pthread_mutex_unlock(&pool->lock);
     return epoch;
 }
@@ -139,8 +160,8 @@ static void place_thread(const struct ggml_threadpool *pool, int index) {
     ggml_sdk_host_release(host);
 }
 
-// Workers that do not take part read the epoch and nothing else: share and context may belong to
-// the next piece of work by then.
+// Workers that do not take part read nothing but the epoch: share and context may belong to the
+// next piece of work by then.
 static void *worker_main(void *argument) {
     const struct worker *worker = argument;
     struct ggml_threadpool *pool = worker->pool;
@@ -153,10 +174,9 @@ static void *worker_main(void *argument) {
     }
     uint64_t last_epoch = 0;
     for (;;) {
-        last_epoch = wait_for_work(pool, last_epoch);
+        last_epoch = wait_for_work(worker, last_epoch);
         if (atomic_load(&pool->stop)) return NULL;
-        const int n_threads = (int)(last_epoch & ((1u << EPOCH_SHIFT) - 1));
-        if (worker->index >= n_threads) continue;
+        const int n_threads = threads_of(last_epoch);
         cpu_team_join(pool->team, worker->index);
         pool->share(pool->context, worker->index, n_threads);
         if (atomic_fetch_sub(&pool->running.word, 1) == 1) cpu_signal_tell(&pool->running);
@@ -179,12 +199,14 @@ static void start_workers(struct ggml_threadpool *pool) {
 }
 
 // The lock is taken even if nobody sleeps: a worker between its last look and its sleep would miss
-// the change.
+// the change. No thread: all end.
 static void wake_workers(struct ggml_threadpool *pool, int n_threads) {
     pthread_mutex_lock(&pool->lock);
-    const uint64_t count = (atomic_load(&pool->epoch) >> EPOCH_SHIFT) + 1;
+    const uint64_t last = atomic_load(&pool->epoch), count = (last >> EPOCH_SHIFT) + 1;
     atomic_store(&pool->epoch, count << EPOCH_SHIFT | (uint64_t)n_threads);
-    if (pool->sleepers > 0) pthread_cond_broadcast(&pool->wake);
+    if (pool->sleepers.n > 0) pthread_cond_broadcast(&pool->sleepers.wake);
+    if (pool->spares.n > 0 && (n_threads > threads_of(last) || n_threads == 0))
+        pthread_cond_broadcast(&pool->spares.wake);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -215,16 +237,23 @@ static void take_over(struct ggml_threadpool *pool) {
     if (pool->process != this_process()) {
         init_graph_lock(&pool->use);
         pthread_mutex_init(&pool->lock, NULL);
-        pthread_cond_init(&pool->wake, NULL);
+        pthread_cond_init(&pool->sleepers.wake, NULL);
+        pthread_cond_init(&pool->spares.wake, NULL);
         atomic_store(&pool->epoch, 0); // or new workers would take the parent's work for theirs
         atomic_store(&pool->running.word, 0);
         atomic_store(&pool->running.sleepers, 0);
-        pool->sleepers = 0;
+        pool->sleepers.n = pool->spares.n = 0;
         pool->n_workers = 0;
         pool->started = pool->caller_placed = false;
         pool->process = this_process();
     }
     pthread_mutex_unlock(&idle_lock);
+}
+
+// Of the environment.
+static bool all_threads_are_wanted(void) {
+    const char *value = ggml_sdk_config("GGML_CPU_ALL_THREADS");
+    return value && strcmp(value, "1") == 0;
 }
 
 // Starts no threads: the first graph that uses several starts as many as it needs. NULL with a
@@ -248,9 +277,11 @@ struct ggml_threadpool *cpu_threadpool_new(const struct ggml_threadpool_params *
     }
     init_graph_lock(&pool->use);
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->wake, NULL);
+    pthread_cond_init(&pool->sleepers.wake, NULL);
+    pthread_cond_init(&pool->spares.wake, NULL);
     atomic_store(&pool->paused, params->paused);
     pool->process = this_process();
+    pool->takes_all = all_threads_are_wanted();
     return pool;
 }
 
@@ -264,7 +295,8 @@ void cpu_threadpool_free(struct ggml_threadpool *pool) {
     for (int i = 0; i < pool->n_workers; ++i)
         pthread_join(pool->workers[i].thread, NULL);
     pthread_mutex_unlock(&pool->use);
-    pthread_cond_destroy(&pool->wake);
+    pthread_cond_destroy(&pool->sleepers.wake);
+    pthread_cond_destroy(&pool->spares.wake);
     pthread_mutex_destroy(&pool->lock);
     pthread_mutex_destroy(&pool->use);
     ggml_aligned_free(pool->workers, (size_t)pool->params.n_threads * sizeof(*pool->workers));
@@ -323,18 +355,28 @@ static bool is_bound(const struct ggml_threadpool *pool) {
            !mask_is_empty(pool->params.cpumask);
 }
 
+// More threads than processors only wait for each other. Which processors a process may use can
+// change while it runs.
+static int most_threads(struct ggml_threadpool *pool, int n_threads) {
+    enum { COUNT_EVERY = 256 };
+    if (pool->n_until_count-- == 0) {
+        pool->n_until_count = COUNT_EVERY;
+        pool->n_processors = cpu_thread_count_processors(pool->workers[0].thread);
+    }
+    return pool->n_processors > 0 ? MIN(n_threads, pool->n_processors) : n_threads;
+}
+
 void cpu_threadpool_run(struct ggml_threadpool *pool, struct cpu_team *team, int n_threads,
                         uint64_t kind, cpu_share_fn share, void *context) {
-    team->n = n_threads;
-    if (n_threads == 1 || is_bound(pool)) {
-        run_shares(pool, team, share, context);
-        return;
-    }
-    team->may_move = true;
-    team->n = cpu_crowd_threads(&pool->crowd, kind, n_threads);
+    const bool may_choose = n_threads > 1 && !is_bound(pool);
+    const bool may_leave_out = may_choose && !pool->takes_all;
+    const int n = may_leave_out ? most_threads(pool, n_threads) : n_threads;
+    team->may_move = may_choose;
+    team->n = may_leave_out ? cpu_crowd_threads(&pool->crowd, kind, n) : n;
     const uint64_t start = cpu_clock_ns();
     run_shares(pool, team, share, context);
-    cpu_crowd_note(&pool->crowd, n_threads, (int64_t)(cpu_clock_ns() - start), team->waited);
+    if (may_leave_out)
+        cpu_crowd_note(&pool->crowd, n, (int64_t)(cpu_clock_ns() - start), team->waited);
 }
 
 // Ends what begins with a graph: another thread may then use the pool.
