@@ -5,6 +5,8 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -137,6 +139,73 @@ static void test_pool_starts_late_and_is_reused(void **state) {
     ggml_threadpool_free(pool);
     assert_threads_left("ggml-cpu-", before);
     ggml_free(ctx);
+}
+
+// How many threads computed, and how often each did since.
+struct presence {
+    _Atomic int threads;
+    _Atomic int times[8];
+};
+
+static void be_present(struct ggml_tensor *dst, const struct ggml_tensor *a, int ith, int nth,
+                       void *userdata) {
+    struct presence *presence = userdata;
+    (void)dst, (void)a;
+    atomic_store(&presence->threads, nth);
+    atomic_fetch_add(&presence->times[ith], 1);
+}
+
+static int processors(void) {
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
+#endif
+    return 8;
+}
+
+// Computes on a pool of eight threads, with 1 to 8 of them by turns: who is left out sleeps until
+// it is needed again.
+static void compute_with_changing_numbers(bool with_all) {
+    enum { ROUNDS = 50 };
+    static const int numbers[] = {2, 8, 3, 3, 5, 1, 8, 2, 7, 4};
+    struct presence presence = {0};
+    struct ggml_context *ctx = test_context(4);
+    struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 1 << 16);
+    struct ggml_cgraph *graph =
+        test_graph(ctx, ggml_map_custom1(ctx, x, be_present, GGML_N_TASKS_MAX, &presence));
+    struct ggml_threadpool_params params = ggml_threadpool_params_default(8);
+    setenv("GGML_CPU_ALL_THREADS", with_all ? "1" : "0", 1);
+    struct ggml_threadpool *pool = ggml_threadpool_new(&params);
+    ggml_backend_t stream = ggml_backend_cpu_init();
+    ggml_backend_cpu_set_threadpool(stream, pool);
+    int expected[8] = {0};
+    for (int i = 0; i < ROUNDS; ++i) {
+        const int n = numbers[i % 10];
+        const int most = with_all ? n : MIN(n, processors());
+        ggml_backend_cpu_set_n_threads(stream, n);
+        assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
+        const int took_part = atomic_load(&presence.threads);
+        assert_in_range(took_part, with_all ? n : 1, most);
+        for (int t = 0; t < 8; ++t) {
+            expected[t] += t < took_part;
+            assert_int_equal(atomic_load(&presence.times[t]), expected[t]);
+        }
+    }
+    ggml_backend_cpu_set_threadpool(stream, NULL);
+    ggml_backend_free(stream);
+    ggml_threadpool_free(pool);
+    ggml_free(ctx);
+}
+
+static void test_all_threads_where_they_are_wanted(void **state) {
+    (void)state;
+    compute_with_changing_numbers(true);
+}
+
+static void test_no_more_threads_than_processors(void **state) {
+    (void)state;
+    compute_with_changing_numbers(false);
+    setenv("GGML_CPU_ALL_THREADS", "1", 1);
 }
 
 static void test_placed_pool_computes(void **state) {
@@ -509,6 +578,8 @@ int main(void) {
         cmocka_unit_test(test_results_do_not_depend_on_threads),
         cmocka_unit_test(test_abort_callback_stops_between_nodes),
         cmocka_unit_test(test_pool_starts_late_and_is_reused),
+        cmocka_unit_test(test_all_threads_where_they_are_wanted),
+        cmocka_unit_test(test_no_more_threads_than_processors),
         cmocka_unit_test(test_placed_pool_computes),
         cmocka_unit_test(test_impossible_pools_are_refused),
         cmocka_unit_test(test_graphs_of_several_threads),
