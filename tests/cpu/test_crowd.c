@@ -12,8 +12,8 @@
 
 enum { WORK = 16000, KIND = 7 };
 
-// Graphs of `part` of WORK that arithmetic limits; the rest is reading memory, which two threads do
-// as fast as all. The last `held` of the processors run another program half of the time.
+// Graphs of which arithmetic limits so much of WORK; the rest is reading memory, which two threads
+// do as fast as all. The last `held` of the processors run another program half of the time.
 struct machine {
     int processors, held;
     int64_t arithmetic;

@@ -44,7 +44,6 @@ bool cpu_thread_priority(enum ggml_sched_priority priority) {
                                  THREAD_PRIORITY_TIME_CRITICAL};
     return SetThreadPriority(GetCurrentThread(), levels[priority + 1]);
 }
-
 #else
 int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument) {
     sigset_t all, before;
@@ -71,7 +70,6 @@ bool cpu_thread_priority(enum ggml_sched_priority priority) {
     return priority == GGML_SCHED_PRIO_LOW ||
            pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) == 0;
 }
-
 #endif
 
 #if defined(__linux__)

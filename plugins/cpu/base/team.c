@@ -3,7 +3,8 @@
 // system does not run. Letting others run helps if that one wants the same processor; if a program
 // of someone else does, a thread that yields gives it a whole time slice of some milliseconds. So
 // where a yield took that long, waits are sleeps for a while: the system knows then that the thread
-// is owed time, and runs it soon after it was woken.
+// is owed time, and runs it soon after it was woken. So are long waits: a real-time thread would
+// keep the one that it waits for from running.
 #include "base/team.h"
 
 #include <sched.h>
