@@ -148,13 +148,37 @@ static void test_a_file_that_others_may_write_is_not_used(void **state) {
 
 // Bytes of another device inside a sound file.
 static void test_bytes_of_another_device_are_not_used(void **state) {
-    struct gvk_probe probe = probe_of(1);
+    const struct gvk_probe probe = probe_of(1);
+    struct gvk_probe other = probe;
     unsigned char data[100];
+    char path[512], others_path[512];
     (void)state;
     make_data(&probe, data, sizeof(data));
-    data[offsetof(VkPipelineCacheHeaderVersionOne, deviceID)] ^= 1;
     gvk_cache_file_write(&probe, data, sizeof(data));
+    assert_true(find_file(path, sizeof(path)));
+    assert_int_equal(unlink(path), 0);
+    other.properties.deviceID ^= 1;
+    make_data(&other, data, sizeof(data));
+    gvk_cache_file_write(&other, data, sizeof(data));
+    assert_true(find_file(others_path, sizeof(others_path)));
+    assert_string_not_equal(path, others_path);
+    assert_int_equal(rename(others_path, path), 0);
     expect_nothing(&probe);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void test_what_no_reader_takes_is_not_written(void **state) {
+    const struct gvk_probe probe = probe_of(1);
+    const size_t header = sizeof(VkPipelineCacheHeaderVersionOne);
+    unsigned char data[100];
+    char path[512];
+    (void)state;
+    make_data(&probe, data, sizeof(data));
+    gvk_cache_file_write(&probe, data, header - 12);
+    assert_false(find_file(path, sizeof(path)));
+    data[offsetof(VkPipelineCacheHeaderVersionOne, vendorID)] ^= 1;
+    gvk_cache_file_write(&probe, data, sizeof(data));
+    assert_false(find_file(path, sizeof(path)));
 }
 
 // Users who may write to the folder could put one there.
@@ -231,6 +255,7 @@ int main(void) {
         TEST(test_a_damaged_file_is_not_used),
         TEST(test_a_file_that_others_may_write_is_not_used),
         TEST(test_bytes_of_another_device_are_not_used),
+        TEST(test_what_no_reader_takes_is_not_written),
         TEST(test_a_pipe_is_not_waited_for),
         TEST(test_f12_nothing_is_kept_below_folders_and_links_of_others),
         TEST(test_no_place),

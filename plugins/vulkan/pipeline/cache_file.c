@@ -111,13 +111,16 @@ void *gvk_cache_file_read(const struct gvk_probe *probe, size_t *out_size) {
 // --- writing -------------------------------------------------------------------------------------
 
 // Writes a file beside the old one and renames it, so that other processes see one or the other.
-// Failures are only logged: the next start compiles again.
+// Failures are only logged: the next start compiles again. A driver that keeps nothing may return
+// data that is shorter than its header (lavapipe of Mesa 26.2: 20 bytes); no reader would take it.
 void gvk_cache_file_write(const struct gvk_probe *probe, const void *data, size_t size) {
     char path[MAX_PATH_BYTES + 128];
     char temporary[MAX_PATH_BYTES + 160];
     struct header header = {.size = size, .hash = hash_bytes(data, size)};
     memcpy(header.magic, magic, sizeof(magic));
-    if (size > MOST_BYTES || !file_path(probe, true, path, sizeof(path))) return;
+    if (size > MOST_BYTES || !is_for(probe, data, size) ||
+        !file_path(probe, true, path, sizeof(path)))
+        return;
     FILE *file = gvk_disk_create_beside(path, temporary, sizeof(temporary));
     if (!file) {
         GGML_LOG_DEBUG("vulkan: can't write %s: %s\n", temporary, strerror(errno));
