@@ -14,6 +14,10 @@ GGML_ENV_ROW(GGML_DEVICES, "all",
              "addresses (0000:01:00.0) or UUIDs; an entry starting with '-' excludes. Plugins that "
              "can't match are not initialised. A device of a driver that computes on the CPU counts "
              "as a GPU for who names it here.")
+GGML_ENV_ROW(GGML_ISOLATE, "none",
+             "Comma-separated list, as GGML_DEVICES, of devices that a process of their own computes, so "
+             "that a driver which crashes ends nothing else; docs/crash-isolation.md has the rest. One "
+             "that can't be isolated is left out.")
 GGML_ENV_ROW(GGML_BACKEND_PATH, "none", "One plugin file that load_all loads in addition.")
 GGML_ENV_ROW(GGML_FOREIGN_PATH, "none",
              "List of absolute paths, separated by ':', of binaries of ggml's own backends, or of folders "

@@ -16,6 +16,7 @@ struct channel {
     char name[64];                // of the device, for messages
     atomic_bool lost;             // set once, after `why`
     char why[256];                // reason for the loss, for messages
+    bool logs_loss;               // the application doesn't know that it might ask for the reason
     long owner;                   // process that made it: a child of a fork may not use it
     char *ours;                   // 1, and 0 in a child of a fork; NULL: goes by `owner`
     uint32_t deadline_ms;         // for an answer; 0: none

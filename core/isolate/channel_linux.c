@@ -168,6 +168,9 @@ static enum ggml_host_status lose(struct channel *channel, const char *fault) {
         describe_exit(&left, how, sizeof(how));
         snprintf(channel->why, sizeof(channel->why), "%s", fault ? fault : how);
         atomic_store(&channel->lost, true);
+        if (channel->logs_loss)
+            GGML_LOG_ERROR("%s is lost: the process that computed for it %s\n", channel->name,
+                           channel->why);
     }
     is_lost(channel);
     return GGML_HOST_DEVICE_LOST;

@@ -13,6 +13,7 @@ struct isolated_device {
     ggml_backend_dev_t original; // for what needs no driver; counted as in use
     ggml_backend_buffer_type_t original_buft;
     enum isolate_memory memory;
+    bool is_of_plugin; // GGML_ISOLATE made it: it ends with its plugin, which it doesn't hold
     struct channel channel;
     atomic_size_t n_alive; // buffers and streams
     atomic_uint_least64_t next_id;

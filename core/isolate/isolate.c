@@ -9,6 +9,7 @@
 #include "device/check.h"
 #include "ggml-version.h"
 #include "isolate/device.h"
+#include "isolate/isolate.h"
 #include "plugin/discover/search_path.h"
 #include "plugin/load/candidate.h"
 #include "plugin/query/figures.h"
@@ -135,28 +136,36 @@ struct plugin_place {
     struct isolate_start start;
 };
 
-// Finds the file of the device's plugin and the device's number in it, under the registry's
-// lock. UNSUPPORTED for devices that the application registered itself.
-static enum ggml_host_status find_plugin(ggml_backend_dev_t device, struct plugin_place *out) {
-    if (!registry_lock("ggml_host_isolate")) return GGML_HOST_BUSY;
-    const struct host_plugin *plugin = registry_find_device(device);
+// The plugin's file and the device's number in its list. UNSUPPORTED for devices that the
+// application registered itself, which have none (plugin may be NULL).
+static enum ggml_host_status take_place(const struct host_plugin *plugin, size_t number,
+                                        const char *label, struct plugin_place *out) {
     const char *path = plugin ? plugin->path : "";
-    const bool is_builtin = strcmp(path, BUILTIN_PATH) == 0;
-    if (plugin && path[0] != '\0' && strlen(path) < sizeof(out->path)) {
-        snprintf(out->path, sizeof(out->path), "%s", path);
-        snprintf(out->start.plugin, sizeof(out->start.plugin), "%s", plugin->name);
-        out->start.is_builtin = is_builtin;
-        out->start.file = plugin->id;
-        const struct device_list *list = plugin_devices(plugin);
-        for (size_t i = 0; i < list->count; ++i)
-            if (list->items[i].device == device) out->start.device = (uint32_t)i;
+    if (path[0] == '\0' || strlen(path) >= sizeof(out->path)) {
+        return ggml_fail(GGML_HOST_UNSUPPORTED,
+                         "ggml_host_isolate: device %s is not of a plugin that another process "
+                         "could load",
+                         label);
     }
+    snprintf(out->path, sizeof(out->path), "%s", path);
+    snprintf(out->start.plugin, sizeof(out->start.plugin), "%s", plugin->name);
+    out->start.is_builtin = strcmp(path, BUILTIN_PATH) == 0;
+    out->start.file = plugin->id;
+    out->start.device = (uint32_t)number;
+    return GGML_HOST_OK;
+}
+
+// Under the registry's lock. A device that is isolated already has another one's place in the list.
+static enum ggml_host_status find_place(ggml_backend_dev_t device, struct plugin_place *out) {
+    if (!registry_lock("ggml_host_isolate")) return GGML_HOST_BUSY;
+    const struct host_plugin *plugin =
+        isolated_device_of(device) ? NULL : registry_find_device(device);
+    size_t number = 0;
+    for (size_t i = 0; plugin && i < plugin_devices(plugin)->count; ++i)
+        if (plugin_devices(plugin)->items[i].device == device) number = i;
+    const enum ggml_host_status status = take_place(plugin, number, device_label(device), out);
     registry_unlock();
-    if (out->path[0] != '\0') return GGML_HOST_OK;
-    return ggml_fail(GGML_HOST_UNSUPPORTED,
-                     "ggml_host_isolate: device %s is not of a plugin that another process could "
-                     "load",
-                     device_label(device));
+    return status;
 }
 
 // The file must be the one that is loaded here; the other process checks its sum.
@@ -251,6 +260,30 @@ static void set_up(struct isolated_device *device, ggml_backend_dev_t of) {
     isolated_buft_init(device);
 }
 
+// Starts the process. NULL on failure.
+static struct isolated_device *start(ggml_backend_dev_t device, const char *helper,
+                                     uint32_t deadline_ms, struct plugin_place *place,
+                                     enum ggml_host_status *out_status) {
+    struct isolated_device *isolated = ggml_mem_calloc(1, sizeof(*isolated));
+    if (!isolated) {
+        *out_status = ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_host_isolate: no memory");
+        return NULL;
+    }
+    figures_set_stand_in(original_of);
+    const uint32_t start_ms = deadline_ms > START_MS ? deadline_ms : START_MS;
+    *out_status =
+        channel_open(&isolated->channel, helper, place->path, device_label(device), start_ms);
+    if (*out_status == GGML_HOST_OK) *out_status = start_plugin(isolated, place);
+    if (*out_status == GGML_HOST_OK) {
+        isolated->channel.deadline_ms = deadline_ms;
+        set_up(isolated, device);
+        return isolated;
+    }
+    channel_close(&isolated->channel);
+    ggml_mem_free(isolated);
+    return NULL;
+}
+
 // The original device is held while the isolated one lives, so that its plugin can't be
 // unloaded.
 enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
@@ -264,27 +297,44 @@ enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
         !device_require_arg(out_device, __func__, "result"))
         return GGML_HOST_INVALID_ARGUMENT;
     enum ggml_host_status status = take_options(given, &options);
-    if (status == GGML_HOST_OK) status = find_plugin(device, &place);
+    if (status == GGML_HOST_OK) status = find_place(device, &place);
     if (status == GGML_HOST_OK) status = find_helper(options.helper, helper);
     if (status == GGML_HOST_OK) status = sum_plugin(&place);
     if (status != GGML_HOST_OK) return status;
-    struct isolated_device *isolated = ggml_mem_calloc(1, sizeof(*isolated));
-    if (!isolated) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory", __func__);
     host_live_add(device);
-    figures_set_stand_in(original_of);
-    const uint32_t start_ms = options.deadline_ms > START_MS ? options.deadline_ms : START_MS;
-    status = channel_open(&isolated->channel, helper, place.path, device_label(device), start_ms);
-    if (status == GGML_HOST_OK) status = start_plugin(isolated, &place);
-    if (status == GGML_HOST_OK) {
-        isolated->channel.deadline_ms = options.deadline_ms;
-        set_up(isolated, device);
+    struct isolated_device *isolated = start(device, helper, options.deadline_ms, &place, &status);
+    if (isolated) {
         *out_device = &isolated->base;
-        return GGML_HOST_OK;
+    } else {
+        host_live_remove(device);
     }
+    return status;
+}
+
+// The plugin ends it before itself, so that it holds nothing.
+enum ggml_host_status isolated_device_new(const struct host_plugin *plugin, size_t number,
+                                          const struct host_device *device,
+                                          ggml_backend_dev_t *out_device) {
+    struct plugin_place place = {.path = ""};
+    char helper[PROBE_PATH_MAX];
+    *out_device = NULL;
+    enum ggml_host_status status = take_place(plugin, number, device->name, &place);
+    if (status == GGML_HOST_OK) status = find_helper(NULL, helper);
+    if (status == GGML_HOST_OK) status = sum_plugin(&place);
+    if (status != GGML_HOST_OK) return status;
+    struct isolated_device *isolated = start(device->device, helper, 0, &place, &status);
+    if (!isolated) return status;
+    isolated->is_of_plugin = true;
+    isolated->channel.logs_loss = true;
+    *out_device = &isolated->base;
+    return GGML_HOST_OK;
+}
+
+void isolated_device_free(ggml_backend_dev_t device) {
+    struct isolated_device *isolated = isolated_device_of(device);
+    if (!isolated) return;
     channel_close(&isolated->channel);
     ggml_mem_free(isolated);
-    host_live_remove(device);
-    return status;
 }
 
 // BUSY while streams or buffers of the device live.
@@ -295,15 +345,20 @@ enum ggml_host_status ggml_host_isolated_free(ggml_backend_dev_t device) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: %s is not an isolated device", __func__,
                          device_label(device));
     }
+    if (isolated->is_of_plugin) {
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                         "%s: %s was isolated by GGML_ISOLATE and ends with its plugin", __func__,
+                         device_label(device));
+    }
     const size_t n_alive = atomic_load(&isolated->n_alive);
     if (n_alive > 0) {
         return ggml_fail(GGML_HOST_BUSY,
                          "%s: %zu streams or buffers of %s are still alive: free them first",
                          __func__, n_alive, device_label(device));
     }
-    channel_close(&isolated->channel);
-    host_live_remove(isolated->original);
-    ggml_mem_free(isolated);
+    ggml_backend_dev_t original = isolated->original;
+    isolated_device_free(device);
+    host_live_remove(original);
     return GGML_HOST_OK;
 }
 

@@ -22,6 +22,7 @@
 #include "device/check.h"
 #include "device/stream.h"
 #include "ggml-backend-impl.h"
+#include "ggml-impl.h"
 #include "plugin/load/candidate.h"
 #include "plugin/probe/process/probe_group.h"
 #include "plugin/probe/process/probe_watch.h"
@@ -401,6 +402,18 @@ static void end(struct server *server) {
     plugin_free(server->plugin);
 }
 
+// Log callback: warnings and errors with their continuations. The application's callback is in
+// another process; it would leave out the rest by default, if it is not a program for debugging.
+static void log_to_stderr(enum ggml_log_level level, const char *text, void *user_data) {
+    static _Thread_local bool continues;
+    (void)user_data;
+    if (level != GGML_LOG_LEVEL_CONT)
+        continues = level == GGML_LOG_LEVEL_WARN || level == GGML_LOG_LEVEL_ERROR;
+    if (!continues) return;
+    fputs(text, stderr);
+    fflush(stderr);
+}
+
 int isolate_serve(const char *path) {
     struct server server = {0};
     struct wait_habit habits[2] = {{0}}; // after other requests, after those that compute
@@ -412,6 +425,7 @@ int isolate_serve(const char *path) {
     close_inherited();
     dump_no_core();
     probe_group_enter();
+    ggml_log_set(log_to_stderr, NULL);
     while (receive(&request, &fd, &habits[request.kind == ISOLATE_COMPUTE])) {
         const int64_t start = wait_clock_ns();
         struct isolate_answer answer = {.number = request.number, .compute = GGML_STATUS_SUCCESS};

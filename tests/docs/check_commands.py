@@ -64,6 +64,7 @@ COMMANDS = {  # another command that runs in its place, Ci or Needs
     "ggml-exec whisper-cli -m model.bin -f sound.wav": REAL,
     "GGML_DEVICES=CPU ggml-exec llama-bench -m model.gguf": REAL,
     "GGML_DEVICES=CPU,Vulkan0 ggml-exec llama-bench -m model.gguf -ngl 99": REAL,
+    "GGML_ISOLATE=Vulkan0 ggml-exec llama-server -m model.gguf -ngl 99": REAL,
     "meson setup build --werror": Ci("--werror"),
     # The tests of the tree that the plugin is added to are not what the guide is about.
     "meson setup build": "meson setup build -Dtests=false -Dtools=false -Ddocs=false -Dbindings=",

@@ -6,6 +6,7 @@ Includes prove nothing here: most declarations are in abi/, whoever defines them
 
 usage: check_layers.py [--upside-down] ROOMS BUILD OBJECTS FOLDER...
 ROOMS lists folders, lowest first; folders on one line may not use one another, unless + joins them into one room.
+A line that begins with * has the folders that put the program together: tables which anything may read and which may name anything.
 BUILD has compile_commands.json, OBJECTS is parts of the objects' paths that tell the targets (core/lib/libggml.so.), with
 commas between them. Every source in a FOLDER has to lie in one of ROOMS.
 --upside-down reads the list as highest first: a test that this finds arrows upwards."""
@@ -17,11 +18,15 @@ import sys
 
 
 def read_rooms(path, upside_down):
-    """Returns {folder: (level, room)}."""
+    """Returns {folder: (level, room)}, None for those of lines with *."""
     rooms = {}
     with open(path, encoding="utf-8") as file:
         rows = [line.split("#")[0].split() for line in file]
     rows = [row for row in rows if row]
+    assembly = [row for row in rows if row[0] == "*"]
+    rows = [row for row in rows if row[0] != "*"]
+    for folder in (folder for row in assembly for folder in row[1:]):
+        rooms[folder] = None
     for level, row in enumerate(reversed(rows) if upside_down else rows):
         for room in row:
             for folder in room.split("+"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""llama-server under load: equal answers, and memory that doesn't grow."""
+"""llama-server under load: equal answers, and memory that doesn't grow; and with a driver that crashes."""
 import concurrent.futures
 import http.client
 import json
@@ -12,7 +12,7 @@ import time
 
 import models
 from harness import OURS, SIDES, THEIRS, Failure, LeftOut, row
-from rows_models import EXACT
+from rows_models import EXACT, OFFLOADED
 
 N_REQUESTS, AT_ONCE = 200, 8
 STREAMED, CANCELLED = 3, 10  # every how many
@@ -23,7 +23,7 @@ MAX_GROWTH = 4 << 20
 class Server:
     """A server on a port of its own, on one side's library."""
 
-    def __init__(self, context, side, argv):
+    def __init__(self, context, side, argv, env=None):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -31,8 +31,8 @@ class Server:
         self.side = side
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                context.command(side, argv + ["--host", "127.0.0.1", "--port", str(self.port)]), stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, start_new_session=True)
+                context.command(side, argv + ["--host", "127.0.0.1", "--port", str(self.port)], env),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
     def wait(self, seconds=60):
         deadline = time.monotonic() + seconds
@@ -157,4 +157,53 @@ def server(context):
         raise Failure("%d answers differ: %s" % (len(different), different[:8]), *text)
     if ours[1] > max(MAX_GROWTH, theirs[1]):
         raise Failure("it grows", *text)
+    return text
+
+
+def parent(pid):
+    with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
+def helpers_of(pid):
+    """Processes that compute for isolated devices of this one."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % name, "rb") as file:
+                words = file.read().split(b"\0")
+            if b"--isolate" in words and words[0].endswith(b"ggml-probe") and parent(int(name)) == pid:
+                found.append(int(name))
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+@row("llama-server: its driver crashes")
+def crash(context):
+    """With GGML_ISOLATE a server that knows nothing of it answers with errors, and goes on."""
+    argv = ["llama-server", "-m", models.model(context, "llama"), "-t", "1", "-ngl", "99", "--no-warmup", "--cache-ram", "0"]
+    question = {"prompt": "The water of the day", "n_predict": 8, "temperature": 0, "return_tokens": True}
+    server = Server(context, OURS, argv, dict(OFFLOADED, GGML_ISOLATE="Vulkan0"))
+    try:
+        if not server.wait():
+            raise Failure("it does not start: %s" % server.last_lines())
+        status, answer = server.ask("POST", "/completion", question)
+        tokens = json.loads(answer).get("tokens", [])
+        helpers = helpers_of(server.process.pid)
+        if status != 200 or not tokens or len(helpers) != 1:
+            raise Failure("status %d, %d tokens, %d processes: %s" % (status, len(tokens), len(helpers), server.last_lines()))
+        os.kill(helpers[0], signal.SIGSEGV)
+        statuses = [server.ask("POST", "/completion", question)[0] for _ in range(2)]
+        healthy, _ = server.ask("GET", "/health")
+    except (OSError, http.client.HTTPException) as error:
+        server.process.poll()
+        raise Failure("%r, status %s: %s" % (error, server.process.returncode, server.last_lines())) from error
+    finally:
+        ended = server.stop()
+    text = "", "%d tokens, then %s; health %d" % (len(tokens), statuses, healthy)
+    if min(statuses) < 500 or healthy != 200 or ended not in (0, -signal.SIGTERM):
+        raise Failure("it ended with status %d" % ended, *text)
+    if "Vulkan0 is lost: the process that computed for it ended by signal 11" not in server.log.read_text(errors="replace"):
+        raise Failure("the log does not say why", *text)
     return text

@@ -16,6 +16,7 @@
 #include "plugin/load/missing.h"
 #include "plugin/load/negotiate.h"
 #include "plugin/offer/host_table.h"
+#include "plugin/registry/isolation.h"
 #include "plugin/registry/process_state.h"
 #include "plugin/registry/registry.h"
 
@@ -345,18 +346,29 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
                      "plugin '%s' says that it can't be used on this machine", candidate->name);
 }
 
-// Hides the devices that the filter excludes; false if none is left. A plugin without devices yet
-// is kept.
-static bool hide_devices(struct host_plugin *plugin, const struct device_filter *filter) {
-    size_t n_shown = 0;
+// Whether a device is left to show. A plugin without devices yet is kept.
+static bool has_shown(const struct host_plugin *plugin) {
+    const struct device_list *list = plugin_devices(plugin);
+    size_t n_hidden = 0;
+    for (size_t i = 0; i < list->count; ++i)
+        n_hidden += list->items[i].hidden;
+    return n_hidden < list->count || list->count == 0;
+}
+
+static void hide_devices(struct host_plugin *plugin, const struct device_filter *filter) {
     struct device_list *list = plugin_devices(plugin);
     for (size_t i = 0; i < list->count; ++i) {
         struct host_device *device = &list->items[i];
         device->hidden =
             !filter_allows_device(filter, plugin->name, device->name, device->device_id);
-        n_shown += !device->hidden;
     }
-    return n_shown > 0 || list->count == 0;
+}
+
+// Isolates what GGML_ISOLATE names and registers the plugin, unless no device is left.
+static enum ggml_host_status show(struct host_plugin *plugin, struct record *record) {
+    enum ggml_host_status status = isolation_apply(plugin, plugin_devices(plugin), 0);
+    if (status == GGML_HOST_OK || has_shown(plugin)) status = registry_add(plugin);
+    return status == GGML_HOST_OK ? status : record_refuse(record, record->stage, status);
 }
 
 // Whether devices may appear later: the note says so, or procedures of the plugin can add some, as
@@ -406,9 +418,9 @@ enum ggml_host_status candidate_load(struct candidate *candidate,
     struct host_plugin *plugin;
     enum ggml_host_status status = candidate_start(candidate, &plugin);
     if (status != GGML_HOST_OK) return status;
-    if (hide_devices(plugin, filter)) {
-        status = registry_add(plugin);
-        if (status != GGML_HOST_OK) record_refuse(record, record->stage, status);
+    hide_devices(plugin, filter);
+    if (has_shown(plugin)) {
+        status = show(plugin, record);
     } else {
         candidate_refuse_filtered(candidate);
         status = GGML_HOST_FILTERED;

@@ -29,7 +29,8 @@ ggml_backend_dev_t ggml_backend_dev_get(size_t index) {
     unsigned section;
     const struct snapshot *snapshot = query_enter(&section);
     const size_t count = snapshot->n_devices;
-    ggml_backend_dev_t device = index < count ? snapshot->devices[index].device->device : NULL;
+    ggml_backend_dev_t device =
+        index < count ? host_device_shown(snapshot->devices[index].device) : NULL;
     snapshot_leave(section);
     if (!device) {
         ggml_fail(GGML_HOST_OUT_OF_RANGE,
@@ -121,7 +122,7 @@ ggml_backend_dev_t ggml_backend_dev_by_name(const char *name) {
     unsigned section;
     if (!name) return NULL;
     const struct snapshot_device *found = find_name(query_enter(&section), name);
-    ggml_backend_dev_t device = found ? found->device->device : NULL;
+    ggml_backend_dev_t device = found ? host_device_shown(found->device) : NULL;
     snapshot_leave(section);
     return device;
 }
@@ -129,7 +130,7 @@ ggml_backend_dev_t ggml_backend_dev_by_name(const char *name) {
 ggml_backend_dev_t ggml_backend_dev_by_type(enum ggml_backend_dev_type type) {
     unsigned section;
     const struct snapshot_device *found = find_type(query_enter(&section), type);
-    ggml_backend_dev_t device = found ? found->device->device : NULL;
+    ggml_backend_dev_t device = found ? host_device_shown(found->device) : NULL;
     snapshot_leave(section);
     return device;
 }
@@ -140,7 +141,7 @@ ggml_backend_dev_t ggml_backend_dev_by_type(enum ggml_backend_dev_type type) {
 // that it stays until the stream exists.
 static ggml_backend_t init_found(const struct snapshot_device *found, unsigned section,
                                  const char *params) {
-    ggml_backend_dev_t device = found ? found->device->device : NULL;
+    ggml_backend_dev_t device = found ? host_device_shown(found->device) : NULL;
     struct host_plugin *plugin = found ? found->plugin : NULL;
     if (plugin) atomic_fetch_add(&plugin->live, 1);
     snapshot_leave(section);
@@ -243,7 +244,7 @@ ggml_backend_dev_t ggml_backend_reg_dev_get(ggml_backend_reg_t reg, size_t index
     const struct host_plugin *plugin = find_reg(snapshot_enter(&section), reg);
     if (plugin) {
         const struct host_device *shown = shown_device(plugin, index, &count);
-        device = shown ? shown->device : NULL;
+        device = shown ? host_device_shown(shown) : NULL;
     }
     snapshot_leave(section);
     if (!plugin) {
@@ -295,7 +296,7 @@ enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
     struct host_plugin *plugin = NULL;
     const struct snapshot *snapshot = query_enter(&section);
     for (size_t i = 0; i < snapshot->n_devices && !plugin; ++i) {
-        if (snapshot->devices[i].device->device != device) continue;
+        if (host_device_shown(snapshot->devices[i].device) != device) continue;
         plugin = snapshot->devices[i].plugin;
         info.alias_of = snapshot->devices[i].alias_of;
         atomic_fetch_add(&plugin->live, 1);

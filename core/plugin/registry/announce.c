@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/status.h"
 #include "ggml-impl.h"
+#include "plugin/registry/isolation.h"
 #include "plugin/registry/registry.h"
 
 static bool is_dynamic(const struct host_plugin *plugin) {
@@ -57,6 +58,7 @@ static bool show_more(struct host_plugin *plugin) {
     enum ggml_host_status status = plugin_find_more(plugin, &list);
     if (list) {
         hide_unwanted(plugin, list, now->count);
+        isolation_apply(plugin, list, now->count);
         plugin_set_devices(plugin, list);
         const enum ggml_host_status shown = registry_refresh();
         if (shown != GGML_HOST_OK) status = shown;

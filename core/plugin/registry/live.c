@@ -10,7 +10,7 @@ static struct host_plugin *find_plugin(const struct snapshot *snapshot, ggml_bac
         struct host_plugin *plugin = snapshot->plugins[i];
         const struct device_list *list = plugin_devices(plugin);
         for (size_t j = 0; j < list->count; ++j) {
-            if (list->items[j].device == device) return plugin;
+            if (host_device_is(&list->items[j], device)) return plugin;
         }
     }
     return NULL;

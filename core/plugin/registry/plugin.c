@@ -11,6 +11,7 @@
 #include "device/check.h"
 #include "ggml-backend-impl.h"
 #include "plugin/discover/search_path.h"
+#include "plugin/registry/isolation.h"
 #include "plugin/registry/process_state.h"
 
 enum { MAX_DEVICES = 1024, MAX_TABLE_SIZE = 1 << 16 };
@@ -69,10 +70,18 @@ static void keep_library(const struct host_plugin *plugin) {
     kept = item;
 }
 
+// Ends the processes that compute its devices.
+static void free_isolated(const struct host_plugin *plugin) {
+    const struct device_list *list = plugin_devices(plugin);
+    for (size_t i = 0; i < list->count; ++i)
+        isolation_maker()->free(list->items[i].isolated);
+}
+
 // Shutdown runs the plugin's code, so that its changes to the process are undone as at start.
 void plugin_free(struct host_plugin *plugin) {
     if (!plugin) return;
     struct process_state state;
+    free_isolated(plugin);
     process_state_save(&state);
     if (plugin->table && plugin->table->shutdown)
         plugin->table->shutdown(plugin->table, &plugin->host);

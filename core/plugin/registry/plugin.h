@@ -16,9 +16,21 @@ struct host_device {
     const char *name;
     const char *device_id; // "" if it has none
     enum ggml_backend_dev_type type;
-    bool host_memory; // of a CPU device: its default memory is the host's
-    bool hidden;      // excluded by GGML_DEVICES
+    bool host_memory;            // of a CPU device: its default memory is the host's
+    bool hidden;                 // excluded by GGML_DEVICES, or GGML_ISOLATE could not be done
+    ggml_backend_dev_t isolated; // has its place for applications: another process computes it;
+                                 // NULL: none
 };
+
+// What applications get for it. [any-thread]
+static inline ggml_backend_dev_t host_device_shown(const struct host_device *device) {
+    return device->isolated ? device->isolated : device->device;
+}
+
+// Whether `device` is this one or has its place; NULL is neither. [any-thread]
+static inline bool host_device_is(const struct host_device *listed, ggml_backend_dev_t device) {
+    return device && (listed->device == device || listed->isolated == device);
+}
 
 // Immutable once others can see it, but for what a plugin's load hides; a longer one takes its
 // place when devices are added.

@@ -151,7 +151,7 @@ struct host_plugin *registry_find_device(ggml_backend_dev_t device) {
     for (size_t i = 0; (plugin = registry_plugin(i)) != NULL; ++i) {
         const struct device_list *list = plugin_devices(plugin);
         for (size_t j = 0; j < list->count; ++j) {
-            if (list->items[j].device == device) return plugin;
+            if (host_device_is(&list->items[j], device)) return plugin;
         }
     }
     return NULL;

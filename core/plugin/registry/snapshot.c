@@ -104,7 +104,7 @@ static ggml_backend_dev_t find_original(const struct snapshot *snapshot,
         const struct snapshot_device *earlier = &snapshot->devices[i];
         if (earlier->alias_of || earlier->plugin == later->plugin) continue;
         if (is_same_hardware(earlier->device->device_id, later->device->device_id)) {
-            return earlier->device->device;
+            return host_device_shown(earlier->device);
         }
     }
     return NULL;

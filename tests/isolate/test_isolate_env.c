@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// GGML_ISOLATE: applications that ask for nothing get devices that another process computes.
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+
+#include "ggml-alloc.h"
+#include "virtual_host.h"
+
+enum { N = 4 };
+
+static void ask_for(const char *devices) {
+    setenv("GGML_ISOLATE", devices, 1);
+}
+
+static int ask_for_nothing(void **state) {
+    (void)state;
+    unsetenv("GGML_ISOLATE");
+    return 0;
+}
+
+static bool is_isolated(ggml_backend_dev_t device) {
+    return ggml_host_isolated_process(device) > 0;
+}
+
+// Of all devices of that name that can be found by listing them.
+static size_t count_listed(const char *name, bool isolated) {
+    size_t count = 0;
+    for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+        ggml_backend_dev_t device = ggml_backend_dev_get(i);
+        count +=
+            strcmp(ggml_backend_dev_name(device), name) == 0 && is_isolated(device) == isolated;
+    }
+    return count;
+}
+
+// --- one small graph -----------------------------------------------------------------------------
+
+struct small {
+    struct ggml_context *ctx;
+    struct ggml_tensor *x, *y;
+    struct ggml_cgraph *graph;
+    ggml_backend_t stream;
+    ggml_backend_buffer_t buffer;
+};
+
+// What any program does. The device is found by its name.
+static void small_begin(struct small *small, const char *device) {
+    const struct ggml_init_params params = {
+        .mem_size = 8 * ggml_tensor_overhead() + 2 * ggml_graph_overhead(), .no_alloc = true};
+    small->ctx = ggml_init(params);
+    small->x = ggml_new_tensor_1d(small->ctx, GGML_TYPE_F32, N);
+    small->y = ggml_sqr(small->ctx, small->x);
+    small->graph = ggml_new_graph(small->ctx);
+    ggml_build_forward_expand(small->graph, small->y);
+    small->stream = ggml_backend_init_by_name(device, NULL);
+    if (!small->stream) fail_msg("%s", ggml_last_error());
+    small->buffer = ggml_backend_alloc_ctx_tensors(small->ctx, small->stream);
+    if (!small->buffer) fail_msg("%s", ggml_last_error());
+}
+
+static void small_end(struct small *small) {
+    ggml_backend_buffer_free(small->buffer);
+    ggml_backend_free(small->stream);
+    ggml_free(small->ctx);
+}
+
+static enum ggml_status small_compute(struct small *small, float x) {
+    const float values[N] = {x, 1, 2, 3};
+    float results[N] = {0};
+    ggml_backend_tensor_set(small->x, values, 0, sizeof(values));
+    const enum ggml_status status = ggml_backend_graph_compute(small->stream, small->graph);
+    if (status != GGML_STATUS_SUCCESS) return status;
+    ggml_backend_tensor_get(small->y, results, 0, sizeof(results));
+    for (int i = 0; i < N; ++i)
+        assert_true(results[i] == values[i] * values[i]);
+    return status;
+}
+
+// --- tests ---------------------------------------------------------------------------------------
+
+static void test_only_isolated_devices_are_found(void **state) {
+    struct virtual_host host;
+    struct ggml_device_info info = {.size = sizeof(info)};
+    (void)state;
+    ask_for("virtual");
+    virtual_open(&host, "devices=2");
+    assert_int_equal(count_listed("VIRTUAL0", true), 1);
+    assert_int_equal(count_listed("VIRTUAL1", true), 1);
+    assert_int_equal(count_listed("VIRTUAL0", false) + count_listed("VIRTUAL1", false), 0);
+    ggml_backend_dev_t device = ggml_backend_dev_by_name("VIRTUAL1");
+    assert_true(is_isolated(device));
+    assert_ptr_equal(virtual_device(&host, 1), device);
+    assert_int_equal(ggml_backend_reg_dev_count(host.reg), 2);
+    assert_true(is_isolated(ggml_backend_dev_by_type(ggml_backend_dev_type(device))));
+    assert_int_equal(ggml_backend_dev_info(device, &info), GGML_HOST_OK);
+    assert_string_equal(info.plugin_name, "virtual");
+    assert_string_equal(ggml_backend_reg_name(ggml_backend_dev_backend_reg(device)),
+                        ggml_backend_reg_name(host.reg));
+    assert_int_not_equal(ggml_host_isolated_process(device),
+                         ggml_host_isolated_process(virtual_device(&host, 0)));
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+static void test_one_of_two_devices(void **state) {
+    static const char *const values[] = {"virtual1", " VIRTUAL1 ,Vulkan7", "-VIRTUAL0"};
+    struct virtual_host host;
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); ++i) {
+        ask_for(values[i]);
+        virtual_open(&host, "devices=2");
+        assert_false(is_isolated(ggml_backend_dev_by_name("VIRTUAL0")));
+        assert_true(is_isolated(ggml_backend_dev_by_name("VIRTUAL1")));
+        assert_int_equal(virtual_close(&host), 0);
+    }
+}
+
+static char logged[1024];
+
+static void keep_errors(enum ggml_log_level level, const char *text, void *user_data) {
+    const size_t length = strlen(logged);
+    (void)user_data;
+    if (level == GGML_LOG_LEVEL_ERROR)
+        snprintf(logged + length, sizeof(logged) - length, "%s", text);
+}
+
+// The reason is logged once, as the program may know of no other way to ask for it.
+static void test_a_program_survives_a_bad_access(void **state) {
+    struct virtual_host host;
+    struct small small, rest;
+    (void)state;
+    ask_for("VIRTUAL0");
+    logged[0] = '\0';
+    ggml_log_set(keep_errors, NULL);
+    virtual_open(&host, "devices=1,crash_after=1");
+    small_begin(&small, "VIRTUAL0");
+    assert_int_equal(small_compute(&small, 5), GGML_STATUS_SUCCESS);
+    assert_int_equal(small_compute(&small, 6), GGML_STATUS_FAILED);
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    assert_non_null(strstr(ggml_last_error(), "signal 11"));
+    assert_int_equal(small_compute(&small, 7), GGML_STATUS_FAILED);
+    ggml_log_set(NULL, NULL);
+    assert_string_equal(logged, "VIRTUAL0 is lost: the process that computed for it ended by "
+                                "signal 11 (bad address)\n");
+    small_end(&small);
+    small_begin(&rest, "CPU");
+    assert_int_equal(small_compute(&rest, 7), GGML_STATUS_SUCCESS);
+    small_end(&rest);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+static void test_the_plugin_ends_its_processes(void **state) {
+    struct virtual_host host;
+    struct small small;
+    (void)state;
+    ask_for("VIRTUAL0");
+    virtual_open(&host, "devices=1");
+    ggml_backend_dev_t device = ggml_backend_dev_by_name("VIRTUAL0");
+    const pid_t process = (pid_t)ggml_host_isolated_process(device);
+    assert_int_equal(kill(process, 0), 0);
+    assert_int_equal(ggml_host_isolated_free(device), GGML_HOST_INVALID_ARGUMENT);
+    ggml_backend_dev_t twice;
+    assert_int_equal(ggml_host_isolate(device, NULL, &twice), GGML_HOST_UNSUPPORTED);
+    small_begin(&small, "VIRTUAL0");
+    assert_int_equal(ggml_plugin_unload(host.reg), GGML_HOST_BUSY);
+    assert_int_equal(small_compute(&small, 3), GGML_STATUS_SUCCESS);
+    small_end(&small);
+    assert_int_equal(virtual_close(&host), 0);
+    assert_int_equal(kill(process, 0), -1);
+    assert_int_equal(errno, ESRCH);
+    assert_null(ggml_backend_dev_by_name("VIRTUAL0"));
+}
+
+// Not shown as it is: a crash of its driver would be the application's.
+static void test_what_can_not_be_isolated_is_left_out(void **state) {
+    struct virtual_host host;
+    ggml_backend_reg_t reg;
+    const char *helper = getenv("GGML_PROBE_HELPER");
+    char *kept = helper ? strdup(helper) : NULL;
+    (void)state;
+    setenv("GGML_PROBE_HELPER", "/nonexistent/helper", 1);
+    setenv("GGML_VIRTUAL", "devices=2", 1);
+    ask_for("virtual");
+    assert_int_equal(ggml_plugin_load(VIRTUAL_PLUGIN, &reg), GGML_HOST_UNSUPPORTED);
+    assert_non_null(strstr(ggml_last_error(), "GGML_ISOLATE"));
+    assert_non_null(strstr(ggml_last_error(), "/nonexistent/helper"));
+    assert_null(reg);
+    assert_null(ggml_backend_dev_by_name("VIRTUAL0"));
+    ask_for("VIRTUAL0");
+    virtual_open(&host, "devices=2");
+    assert_null(ggml_backend_dev_by_name("VIRTUAL0"));
+    assert_false(is_isolated(ggml_backend_dev_by_name("VIRTUAL1")));
+    assert_int_equal(virtual_close(&host), 0);
+    if (kept) setenv("GGML_PROBE_HELPER", kept, 1);
+    free(kept);
+}
+
+// The first look at the devices loads the built-in CPU plugin.
+static void test_the_cpu_stays_in_the_application(void **state) {
+    (void)state;
+    ask_for("CPU");
+    ggml_backend_dev_t device = ggml_backend_dev_by_name("CPU");
+    assert_non_null(device);
+    assert_false(is_isolated(device));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_the_cpu_stays_in_the_application, ask_for_nothing),
+        cmocka_unit_test_teardown(test_only_isolated_devices_are_found, ask_for_nothing),
+        cmocka_unit_test_teardown(test_one_of_two_devices, ask_for_nothing),
+        cmocka_unit_test_teardown(test_a_program_survives_a_bad_access, ask_for_nothing),
+        cmocka_unit_test_teardown(test_the_plugin_ends_its_processes, ask_for_nothing),
+        cmocka_unit_test_teardown(test_what_can_not_be_isolated_is_left_out, ask_for_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
