@@ -59,6 +59,11 @@ enum ggml_host_status channel_reserve(struct channel *channel, size_t size);
 // the status of the other side, or DEVICE_LOST; out_answer may be NULL. [stream]
 enum ggml_host_status channel_call(struct channel *channel, struct isolate_request *request, int fd,
                                    struct isolate_answer *out_answer);
+// With the lock held: sends a request of the kind ISOLATE_TENSOR_POST, with so many bytes, up to
+// ISOLATE_POST_BYTES, and doesn't wait. GGML_HOST_OK or DEVICE_LOST. [stream]
+enum ggml_host_status channel_post(struct channel *channel, struct isolate_request *request,
+                                   const struct isolate_tensor *tensor, const void *bytes,
+                                   size_t size);
 // Takes the lock and calls. [any-thread]
 enum ggml_host_status channel_ask(struct channel *channel, struct isolate_request *request, int fd);
 

@@ -228,17 +228,15 @@ static bool patient(struct channel *channel, int64_t start) {
     return lose(channel, "did not answer in time and was ended"), false;
 }
 
-// Sends the request, its text cut to what is used, and `fd` beside it unless that is -1. False
-// after the process was lost.
-static bool send_request(struct channel *channel, const struct isolate_request *request, int fd,
-                         int64_t start) {
+// Sends a message of the pieces, and `fd` beside it unless that is -1. False after the process was
+// lost.
+static bool send_pieces(struct channel *channel, struct iovec *pieces, size_t n_pieces, int fd,
+                        int64_t start) {
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
-    const size_t text = strnlen(request->text, sizeof(request->text) - 1) + 1;
-    struct iovec piece = {(void *)request, offsetof(struct isolate_request, text) + text};
-    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = n_pieces};
     if (fd >= 0) {
         memset(&control, 0, sizeof(control));
         message.msg_control = &control;
@@ -256,6 +254,14 @@ static bool send_request(struct channel *channel, const struct isolate_request *
         if (n >= 0) return true;
         if (!patient(channel, start)) return false;
     }
+}
+
+// The text is cut to what is used.
+static bool send_request(struct channel *channel, const struct isolate_request *request, int fd,
+                         int64_t start) {
+    const size_t text = strnlen(request->text, sizeof(request->text) - 1) + 1;
+    struct iovec piece = {(void *)request, offsetof(struct isolate_request, text) + text};
+    return send_pieces(channel, &piece, 1, fd, start);
 }
 
 // The other process isn't trusted: its number must be one of the list.
@@ -312,6 +318,13 @@ static bool receive(struct channel *channel, const struct isolate_request *reque
     }
 }
 
+// Numbers a request; the time from which the deadline counts.
+static int64_t begin(struct channel *channel, struct isolate_request *request) {
+    request->number = ++channel->number;
+    request->taken_ns = wait_clock_ns() - channel->answered_ns;
+    return channel->deadline_ms > 0 ? ggml_time_us() : 0;
+}
+
 // With the lock held. Sends a request and waits for its answer; a failure that the other process
 // reports becomes this thread's error. GGML_HOST_DEVICE_LOST if the process is gone.
 enum ggml_host_status channel_call(struct channel *channel, struct isolate_request *request, int fd,
@@ -320,9 +333,7 @@ enum ggml_host_status channel_call(struct channel *channel, struct isolate_reque
     struct isolate_answer *answer = out_answer ? out_answer : &own;
     answer->compute = GGML_STATUS_FAILED;
     if (is_lost(channel)) return GGML_HOST_DEVICE_LOST;
-    const int64_t start = channel->deadline_ms > 0 ? ggml_time_us() : 0;
-    request->number = ++channel->number;
-    request->taken_ns = wait_clock_ns() - channel->answered_ns;
+    const int64_t start = begin(channel, request);
     if (!send_request(channel, request, fd, start) || !receive(channel, request, start, answer)) {
         answer->compute = GGML_STATUS_FAILED;
         return GGML_HOST_DEVICE_LOST;
@@ -331,6 +342,20 @@ enum ggml_host_status channel_call(struct channel *channel, struct isolate_reque
     const enum ggml_host_status status = (enum ggml_host_status)answer->status;
     const char *why = answer->text[0] != '\0' ? answer->text : ggml_host_status_text(status);
     return ggml_fail(status, "%s", why);
+}
+
+// Returns when the system has the bytes.
+enum ggml_host_status channel_post(struct channel *channel, struct isolate_request *request,
+                                   const struct isolate_tensor *tensor, const void *bytes,
+                                   size_t size) {
+    struct iovec pieces[] = {{request, offsetof(struct isolate_request, text)},
+                             {(void *)(uintptr_t)tensor, sizeof(*tensor)},
+                             {(void *)(uintptr_t)bytes, size}};
+    if (is_lost(channel)) return GGML_HOST_DEVICE_LOST;
+    const int64_t start = begin(channel, request);
+    const bool sent = send_pieces(channel, pieces, 3, -1, start);
+    channel->answered_ns = wait_clock_ns();
+    return sent ? GGML_HOST_OK : GGML_HOST_DEVICE_LOST;
 }
 
 enum ggml_host_status channel_ask(struct channel *channel, struct isolate_request *request,

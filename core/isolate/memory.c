@@ -76,12 +76,28 @@ static size_t piece_size(const struct ggml_tensor *tensor, size_t left) {
     return MIN(left, PIECE_BYTES / block * block);
 }
 
+// A few bytes, as programs set before each graph, go with a message that nobody waits for: what
+// follows finds them there, and fails if they could not be set. Weights are set once.
+static int32_t own_post(const struct isolated_buffer *buffer, const struct ggml_tensor *tensor,
+                        const void *data, size_t offset, size_t size) {
+    struct channel *channel = &buffer->device->channel;
+    struct isolate_request request = {.kind = ISOLATE_TENSOR_POST, .offset = offset, .size = size};
+    struct isolate_tensor described;
+    if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
+    encode_tensor(buffer->device, tensor, &described);
+    const enum ggml_host_status status = channel_post(channel, &request, &described, data, size);
+    channel_unlock(channel);
+    return status;
+}
+
 // Copies through the channel's memory in pieces. The lock is released between them, so that a large
 // transfer doesn't hold up other streams.
 static int32_t own_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data,
                        size_t offset, size_t size) {
     const struct isolated_buffer *buffer = handle->context;
     struct channel *channel = &buffer->device->channel;
+    const bool once = ggml_backend_buffer_get_usage(handle) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
+    if (size <= ISOLATE_POST_BYTES && !once) return own_post(buffer, tensor, data, offset, size);
     for (size_t done = 0; done < size;) {
         const size_t piece = piece_size(tensor, size - done);
         struct isolate_request request = {

@@ -2,9 +2,9 @@
 // What the host and the process of an isolated device say to each other.
 //
 // Requests and answers are messages over a socket that keeps their boundaries, one answer for each
-// request. What is larger (descriptions of tensors, bytes for memory that only the device can
-// address) lies in memory that both have mapped. Both sides are of one build of the library, which
-// the first request makes sure of.
+// request but ISOLATE_TENSOR_POST, which nobody waits for. What is larger (descriptions of tensors,
+// bytes for memory that only the device can address) lies in memory that both have mapped. Both
+// sides are of one build of the library, which the first request makes sure of.
 //
 // The application takes nothing from there but the bytes it asked for and what an answer has: the
 // other process may have been taken over by what it computes. One that breaks the protocol is lost.
@@ -20,6 +20,7 @@
 enum {
     ISOLATE_SOCKET_FD = 3, // the helper's end
     ISOLATE_TEXT_SIZE = 512,
+    ISOLATE_POST_BYTES = 1 << 15, // most that a message carries instead of shared memory
 };
 
 // First argument of the helper: it serves an isolated device instead of probing a plugin.
@@ -40,6 +41,8 @@ enum isolate_request_kind {
     ISOLATE_COMPUTE = 12,      // id: stream, graph, size: struct isolate_change that lie in shared
     ISOLATE_GRAPH_FREE = 13,   // graph
     ISOLATE_BUFFER_USAGE = 14, // id, flag: enum ggml_backend_buffer_usage
+    ISOLATE_TENSOR_POST = 15,  // as SET, but in the place of the text: struct isolate_tensor, the
+                               // bytes. No answer; the next use of contents fails if it failed
 };
 
 // Where a buffer's bytes are.

@@ -220,6 +220,46 @@ static enum ggml_host_status status_since(unsigned long failures_before) {
     return ggml_fail_count() == failures_before ? GGML_HOST_OK : ggml_last_status();
 }
 
+// The longest request: what follows the text's place goes on behind it.
+struct request_message {
+    struct isolate_request request;
+    char more[sizeof(struct isolate_tensor) + ISOLATE_POST_BYTES];
+};
+
+// Fails with what a request that was not answered failed with.
+static bool has_failed_late(struct server *server) {
+    if (server->late == GGML_HOST_OK) return false;
+    ggml_fail(server->late, "an earlier transfer failed: %s", server->late_text);
+    server->late = GGML_HOST_OK;
+    return true;
+}
+
+// The description and the bytes lie in the message, `taken` in all. The first failure is kept.
+static void post_tensor(struct server *server, const struct request_message *message,
+                        size_t taken) {
+    const struct isolate_request *request = &message->request;
+    const size_t head = offsetof(struct isolate_request, text);
+    const char *rest = (const char *)message + head;
+    struct isolate_tensor from;
+    struct ggml_tensor tensor;
+    enum ggml_host_status status = GGML_HOST_INVALID_ARGUMENT;
+    ggml_clear_error();
+    memcpy(&from, rest, sizeof(from));
+    if (!server->device || request->size > ISOLATE_POST_BYTES ||
+        taken != head + sizeof(from) + request->size) {
+        ggml_fail(status, "a message of another length than it says");
+    } else if (!serve_tensor(server, &from, &tensor)) {
+        status = ggml_last_status();
+    } else {
+        const unsigned long failures_before = ggml_fail_count();
+        ggml_backend_tensor_set(&tensor, rest + sizeof(from), request->offset, request->size);
+        status = status_since(failures_before);
+    }
+    if (status == GGML_HOST_OK || server->late != GGML_HOST_OK) return;
+    server->late = status;
+    snprintf(server->late_text, sizeof(server->late_text), "%s", ggml_last_error());
+}
+
 // The description and the bytes lie in shared memory. The offset and size within the tensor are
 // checked by the call that is made, as any application's.
 static enum ggml_host_status access_tensor(struct server *server,
@@ -229,6 +269,7 @@ static enum ggml_host_status access_tensor(struct server *server,
     char *bytes = server->shared + sizeof(*from);
     const bool moves = request->kind != ISOLATE_TENSOR_MEMSET;
     const size_t needed = sizeof(*from) + (moves ? request->size : 0);
+    if (has_failed_late(server)) return ggml_last_status();
     if (request->size > SIZE_MAX / 2 || needed > server->shared_size)
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "more bytes than are shared");
     if (!serve_tensor(server, from, &tensor)) return ggml_last_status();
@@ -292,7 +333,8 @@ static enum ggml_status compute_graph(ggml_backend_t backend, const struct ggml_
 // A graph that failed is forgotten on both sides.
 static enum ggml_host_status compute(struct server *server, const struct isolate_request *request,
                                      struct isolate_answer *answer) {
-    const struct served_stream *stream = find_stream(server, request->id);
+    const struct served_stream *stream =
+        has_failed_late(server) ? NULL : find_stream(server, request->id);
     const struct served_graph *graph = stream ? serve_graph(server, request) : NULL;
     answer->compute = GGML_STATUS_FAILED;
     if (graph)
@@ -320,7 +362,7 @@ static enum ggml_host_status handle(struct server *server, const char *path,
     case ISOLATE_BUFFER_NEW: return new_buffer(server, request, fd);
     case ISOLATE_BUFFER_FREE: return end_buffer(server, request->id);
     case ISOLATE_BUFFER_CLEAR:
-        held = server_buffer(server, request->id);
+        held = has_failed_late(server) ? NULL : server_buffer(server, request->id);
         if (held) ggml_backend_buffer_clear(held->buffer, (uint8_t)request->flag);
         return status_since(failures_before);
     case ISOLATE_BUFFER_USAGE:
@@ -358,13 +400,14 @@ static ssize_t receive_message(struct msghdr *message, struct wait_habit *habit)
     return n;
 }
 
-// false at the end. *out_fd is -1 if none came.
-static bool receive(struct isolate_request *out_request, int *out_fd, struct wait_habit *habit) {
+// Size of the message, 0 at the end. *out_fd is -1 if none came.
+static size_t receive(struct request_message *out_message, int *out_fd, struct wait_habit *habit) {
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
-    struct iovec piece = {out_request, sizeof(*out_request)};
+    struct isolate_request *request = &out_message->request;
+    struct iovec piece = {out_message, sizeof(*out_message)};
     struct msghdr message = {.msg_iov = &piece,
                              .msg_iovlen = 1,
                              .msg_control = &control,
@@ -374,12 +417,12 @@ static bool receive(struct isolate_request *out_request, int *out_fd, struct wai
     do {
         n = ggml_fault(GGML_FAULT_READ) ? -1 : receive_message(&message, habit);
     } while (n < 0 && errno == EINTR);
-    if (n <= (ssize_t)offsetof(struct isolate_request, text)) return false;
-    ((char *)out_request)[n - 1] = '\0';
+    if (n <= (ssize_t)offsetof(struct isolate_request, text)) return 0;
+    if (request->kind != ISOLATE_TENSOR_POST) ((char *)out_message)[n - 1] = '\0';
     const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (header && header->cmsg_type == SCM_RIGHTS)
         memcpy(out_fd, CMSG_DATA(header), sizeof(*out_fd));
-    return true;
+    return (size_t)n;
 }
 
 // False: the application is gone, or no longer reads.
@@ -417,7 +460,9 @@ static void log_to_stderr(enum ggml_log_level level, const char *text, void *use
 int isolate_serve(const char *path) {
     struct server server = {0};
     struct wait_habit habits[2] = {{0}}; // after other requests, after those that compute
-    struct isolate_request request = {.kind = ISOLATE_START};
+    static struct request_message message;
+    struct isolate_request *request = &message.request;
+    size_t size;
     int fd;
     // First of all: without its socket the process has nobody to serve.
     const int socket_flags = fcntl(ISOLATE_SOCKET_FD, F_SETFD, FD_CLOEXEC);
@@ -426,10 +471,15 @@ int isolate_serve(const char *path) {
     dump_no_core();
     probe_group_enter();
     ggml_log_set(log_to_stderr, NULL);
-    while (receive(&request, &fd, &habits[request.kind == ISOLATE_COMPUTE])) {
+    while ((size = receive(&message, &fd, &habits[request->kind == ISOLATE_COMPUTE])) > 0) {
         const int64_t start = wait_clock_ns();
-        struct isolate_answer answer = {.number = request.number, .compute = GGML_STATUS_SUCCESS};
-        answer.status = (int32_t)handle(&server, path, &request, fd, &answer);
+        struct isolate_answer answer = {.number = request->number, .compute = GGML_STATUS_SUCCESS};
+        if (request->kind == ISOLATE_TENSOR_POST) {
+            post_tensor(&server, &message, size);
+            if (fd >= 0) close(fd);
+            continue;
+        }
+        answer.status = (int32_t)handle(&server, path, request, fd, &answer);
         if (answer.status != GGML_HOST_OK)
             snprintf(answer.text, sizeof(answer.text), "%s", ggml_last_error());
         if (fd >= 0) close(fd);

@@ -42,6 +42,9 @@ struct server {
     size_t n_graphs;
     struct served_stream *streams;
     size_t n_streams;
+    // Failure of a request that was not answered, until a request that uses contents is.
+    enum ggml_host_status late;
+    char late_text[ISOLATE_TEXT_SIZE];
 };
 
 // NULL with a message when there is none. [stream]

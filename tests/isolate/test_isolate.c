@@ -19,6 +19,7 @@
 
 #include "ggml-alloc.h"
 #include "ggml-impl.h"
+#include "isolate/protocol.h"
 #include "isolate/wait.h"
 #include "support/transformer.h"
 #include "virtual_host.h"
@@ -792,6 +793,64 @@ static void test_the_device_knows_what_memory_is_for(void **state) {
     assert_int_equal(virtual_close(&host), 0);
 }
 
+// Nobody waits for a few bytes to be set. What uses them says that they were not.
+static void test_a_transfer_that_fails_later_fails_what_follows(void **state) {
+    struct virtual_host host;
+    struct small small;
+    float y;
+    (void)state;
+    virtual_open(&host, "devices=1,fail_copy_after=2");
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    small_begin(&small, isolated);
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+    assert_true(y == 9);
+    ggml_clear_error();
+    assert_int_equal(small_compute(&small, 4, &y), GGML_STATUS_FAILED);
+    assert_non_null(strstr(ggml_last_error(), "an earlier transfer failed: "));
+    assert_non_null(strstr(ggml_last_error(), "was told to fail"));
+    assert_int_equal(small_compute(&small, 5, &y), GGML_STATUS_SUCCESS);
+    assert_true(y == 25);
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+// More than a message carries goes through shared memory, and is waited for.
+static void test_transfers_of_any_size(void **state) {
+    enum { MOST = 3 * ISOLATE_POST_BYTES };
+    static const size_t sizes[] = {
+        4, 1000, ISOLATE_POST_BYTES - 4, ISOLATE_POST_BYTES, ISOLATE_POST_BYTES + 4, MOST};
+    static char sent[MOST], back[MOST];
+    struct virtual_host host;
+    const struct ggml_init_params params = {.mem_size = 2 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    (void)state;
+    virtual_open(&host, "devices=1");
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, MOST / 4);
+    ggml_backend_buffer_t buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(isolated));
+    assert_non_null(buffer);
+    ggml_clear_error();
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+        const size_t offset = MOST - sizes[i];
+        for (size_t k = 0; k < MOST; ++k)
+            sent[k] = (char)(k * 7 + i * 13 + k / 256);
+        ggml_backend_tensor_memset(x, 0, 0, MOST);
+        ggml_backend_tensor_set(x, sent + offset, offset, sizes[i]);
+        ggml_backend_tensor_get(x, back, 0, MOST);
+        assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+        for (size_t k = 0; k < offset; ++k)
+            assert_int_equal(back[k], 0);
+        assert_memory_equal(back + offset, sent + offset, sizes[i]);
+    }
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
 static void test_the_figures_are_those_of_the_device(void **state) {
     struct virtual_host host;
     struct ggml_device_figures figures = {.size = sizeof(figures)};
@@ -922,6 +981,8 @@ int main(void) {
         cmocka_unit_test(test_more_graphs_than_are_remembered),
         cmocka_unit_test(test_functions_of_the_application_are_refused),
         cmocka_unit_test(test_the_device_knows_what_memory_is_for),
+        cmocka_unit_test(test_a_transfer_that_fails_later_fails_what_follows),
+        cmocka_unit_test(test_transfers_of_any_size),
         cmocka_unit_test(test_the_figures_are_those_of_the_device),
         cmocka_unit_test(test_extended_tensors_are_refused),
         cmocka_unit_test(test_bad_arguments),

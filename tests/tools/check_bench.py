@@ -70,7 +70,7 @@ def check_isolate():
     rows = json.loads(done.stdout)["samples"] if done.returncode == 0 else []
     check("isolate: one size is measured", [row["nodes"] for row in rows] == [20], done)
     check("isolate: times are positive", rows and rows[0]["us"] > 0 and rows[0]["isolated_us"] > 0 and rows[0]["apart_us"] > 0 and
-          rows[0]["loop_cost_us"] > 0 and rows[0]["bare_us"] > 0 and rows[0]["loop_bare_us"] > 0 and rows[0]["changed_us"] > 0 and rows[0]["ratio"] > 0, rows)
+          rows[0]["loop_cost_us"] > 0 and rows[0]["bare_us"] > 0 and rows[0]["loop_bare_us"] > 0 and rows[0]["step_cost_us"] > 0 and rows[0]["changed_us"] > 0 and rows[0]["ratio"] > 0, rows)
 
 
 def check_kernels():

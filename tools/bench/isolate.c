@@ -27,7 +27,7 @@
 #include <unistd.h>
 #endif
 
-enum { WIDTH = 32, LAYER_NODES = 5, USUAL_SIZES = 3 };
+enum { WIDTH = 32, LAYER_NODES = 5, USUAL_SIZES = 3, INPUTS = 6 };
 
 struct options {
     const char *device;
@@ -59,6 +59,7 @@ struct times {
     double least;      // of the least that each of them took: what nothing else held up
     double loop_cost;  // cost where nothing is computed between graphs
     double loop_bare;  // of messages that follow each other likewise
+    double step_cost;  // cost in a loop where each graph has inputs to set and a result to read
     double changed;    // isolated, when a parameter changed since
     double changed_cost;
 };
@@ -121,6 +122,21 @@ static double compute_isolated(struct chain *chain, int in_a_row, double *out_de
     ggml_host_isolated_time(device, &total_after, &device_after);
     *out_device = (double)(device_after - device_before) / in_a_row;
     *out_cost = (double)(total_after - total_before) / in_a_row - *out_device;
+    return ns;
+}
+
+// A token of a program: inputs are set, a graph is computed, a result is read. *out_cost:
+// nanoseconds beyond those that the device was busy with the graph. Below 0 on failure.
+static double step(struct chain *chain, double *out_cost) {
+    float values[WIDTH] = {0};
+    double device, cost;
+    const double start = bench_ns();
+    for (int i = 0; i < INPUTS; ++i)
+        ggml_backend_tensor_set(chain->x, values, 0, sizeof(values));
+    if (compute_isolated(chain, 1, &device, &cost) < 0) return -1;
+    ggml_backend_tensor_get(chain->scaled, values, 0, sizeof(values));
+    const double ns = bench_ns() - start;
+    *out_cost = ns - device;
     return ns;
 }
 
@@ -260,17 +276,17 @@ static double least(const double *values, int n) {
 // One list of each, a value per round.
 struct rounds {
     double *here, *apart, *isolated, *device, *cost, *difference, *bare, *loop_cost, *loop_bare,
-        *changed, *changed_cost;
+        *step_cost, *changed, *changed_cost;
 };
-enum { N_LISTS = 11 };
+enum { N_LISTS = 12 };
 
 static bool rounds_make(int runs, struct rounds *out_rounds) {
     const size_t n = (size_t)runs;
     double *all = calloc(N_LISTS * n, sizeof(all[0]));
     if (!all) return false;
-    *out_rounds = (struct rounds){all,         all + n,     all + 2 * n, all + 3 * n,
-                                  all + 4 * n, all + 5 * n, all + 6 * n, all + 7 * n,
-                                  all + 8 * n, all + 9 * n, all + 10 * n};
+    *out_rounds = (struct rounds){all,         all + n,     all + 2 * n,  all + 3 * n,
+                                  all + 4 * n, all + 5 * n, all + 6 * n,  all + 7 * n,
+                                  all + 8 * n, all + 9 * n, all + 10 * n, all + 11 * n};
     return true;
 }
 
@@ -287,6 +303,7 @@ static struct times summarise(const struct rounds *rounds, int runs) {
         .bare = bench_median(rounds->bare, runs) / 1e3,
         .loop_cost = bench_median(rounds->loop_cost, runs) / 1e3,
         .loop_bare = bench_median(rounds->loop_bare, runs) / 1e3,
+        .step_cost = bench_median(rounds->step_cost, runs) / 1e3,
         .changed = bench_median(rounds->changed, runs) / 1e3,
         .changed_cost = bench_median(rounds->changed_cost, runs) / 1e3,
     };
@@ -314,6 +331,8 @@ static bool measure_runs(struct contest *contest, const struct options *options,
     }
     for (int i = 0; i < runs && good; ++i)
         good = compute_isolated(isolated, 1, &device, &r.loop_cost[i]) >= 0;
+    for (int i = 0; i < runs && good; ++i)
+        good = step(isolated, &r.step_cost[i]) >= 0;
     for (int i = 0; i < runs && good; ++i) {
         r.loop_bare[i] = control_message(contest->control, device, 1);
         good = r.loop_bare[i] >= 0;
@@ -358,18 +377,20 @@ static void print_times(const struct options *options, int n_nodes, const struct
             "%s\n    {\"nodes\": %d, \"us\": %.2f, \"apart_us\": %.2f, \"isolated_us\": %.2f, "
             "\"device_us\": %.2f, \"cost_us\": %.2f, \"least_cost_us\": %.2f, \"bare_us\": %.2f, "
             "\"difference_us\": %.2f, \"least_difference_us\": %.2f, \"ratio\": %.4f, "
-            "\"loop_cost_us\": %.2f, \"loop_bare_us\": %.2f, \"changed_us\": %.2f, "
-            "\"changed_cost_us\": %.2f}",
+            "\"loop_cost_us\": %.2f, \"loop_bare_us\": %.2f, \"step_cost_us\": %.2f, "
+            "\"changed_us\": %.2f, \"changed_cost_us\": %.2f}",
             first ? "" : ",", n_nodes, times->here, times->apart, times->isolated, times->device,
             times->cost, times->least_cost, times->bare, times->difference, times->least, ratio,
-            times->loop_cost, times->loop_bare, times->changed, times->changed_cost);
+            times->loop_cost, times->loop_bare, times->step_cost, times->changed,
+            times->changed_cost);
         return;
     }
-    printf("%6d %8.1f %8.1f %8.1f %8.1f %6.1f %6.1f %6.1f %10.1f %8.1f %6.3f %6.1f %6.1f %8.1f "
-           "%6.1f\n",
-           n_nodes, times->here, times->apart, times->isolated, times->device, times->cost,
-           times->least_cost, times->bare, times->difference, times->least, ratio, times->loop_cost,
-           times->loop_bare, times->changed, times->changed_cost);
+    printf(
+        "%6d %8.1f %8.1f %8.1f %8.1f %6.1f %6.1f %6.1f %10.1f %8.1f %6.3f %6.1f %6.1f %6.1f %8.1f "
+        "%6.1f\n",
+        n_nodes, times->here, times->apart, times->isolated, times->device, times->cost,
+        times->least_cost, times->bare, times->difference, times->least, ratio, times->loop_cost,
+        times->loop_bare, times->step_cost, times->changed, times->changed_cost);
 }
 
 // Measures and prints each size; false after the error was set.
@@ -381,9 +402,10 @@ static bool measure_all(const struct options *options, const struct devices *dev
         printf(", \"runs\": %d, \"samples\": [", options->runs);
     } else {
         printf("us per graph, medians of %d rounds\n"
-               "%6s %8s %8s %8s %8s %6s %6s %6s %10s %8s %6s %6s %6s %8s %6s\n",
+               "%6s %8s %8s %8s %8s %6s %6s %6s %10s %8s %6s %6s %6s %6s %8s %6s\n",
                options->runs, "nodes", "here", "apart", "isolated", "device", "cost", "least",
-               "bare", "difference", "of least", "ratio", "loop", "bare", "changed", "cost");
+               "bare", "difference", "of least", "ratio", "loop", "bare", "step", "changed",
+               "cost");
     }
     for (int i = 0; i < (options->nodes ? 1 : USUAL_SIZES); ++i) {
         struct times times;
@@ -424,7 +446,8 @@ static void print_usage(FILE *stream) {
         "difference is that of\n"
         "isolated and apart, by the median of the rounds and by the least that each of them\n"
         "took, which counts where other programs keep the processors. Loop is the cost where one\n"
-        "isolated graph follows the other. Bare is what a message costs in its place that another\n"
+        "isolated graph follows the other, step the same with six inputs set before each graph\n"
+        "and a result read after it. Bare is what a message costs in its place that another\n"
         "process answers when it was busy for as long: what two processes need that sleep while\n"
         "they wait for each other.\n\n"
         "  --device NAME      this device (default: the CPU)\n"
