@@ -335,21 +335,22 @@ struct ggml_isolate_options {
 // Makes a device that is computed by a process of its own, with the name, type and operations of
 // `device`, which is of a plugin that this process has loaded and stays in use. The new device is
 // not registered; the caller ends it with ggml_host_isolated_free(). It works like any other, but
-// its calls wait, one after the other, until they are done; it computes only on its own memory, and
-// no nodes that call functions of the application. When its process has ended (a crash, a signal,
-// the deadline) every call on it, the one under way included, fails with DEVICE_LOST (a graph with
-// GGML_STATUS_FAILED and that as last status), and its objects can still be freed. The process ends
-// with this one.
-// *out_device is NULL on failure: INVALID_ARGUMENT; UNSUPPORTED (not on this system, no helper, a
-// device that is registered by hand); DAMAGED_FILE (the plugin's file changed since); DEVICE_LOST
-// (its start ended the process or took too long); OUT_OF_MEMORY, BUSY, IO_ERROR; what the plugin's
-// start fails with. options may be NULL. Blocks while the plugin starts. [any-thread]
+// its calls wait, one after the other, until they are done, but for setting up to 32 KiB of what is
+// not weights, whose failure is that of the next use of contents; it computes only on its own
+// memory, and no nodes that call functions of the application. When its process has ended (a crash,
+// a signal, the deadline) every call on it, the one under way included, fails with DEVICE_LOST (a
+// graph with GGML_STATUS_FAILED and that as last status), and its objects can still be freed. The
+// process ends with this one. *out_device is NULL on failure: INVALID_ARGUMENT; UNSUPPORTED (not on
+// this system, no helper, a device that is registered by hand); DAMAGED_FILE (the plugin's file
+// changed since); DEVICE_LOST (its start ended the process or took too long); OUT_OF_MEMORY, BUSY,
+// IO_ERROR; what the plugin's start fails with. options may be NULL. Blocks while the plugin
+// starts. [any-thread]
 GGML_API enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
                                                  const struct ggml_isolate_options *options,
                                                  ggml_backend_dev_t *out_device);
 // Ends the process and frees the device. BUSY while streams or buffers of it live, INVALID_ARGUMENT
-// for a device that is not isolated; nothing is changed then. NULL does nothing. Blocks for two
-// seconds at most. [stream]
+// for a device that is not isolated, or that GGML_ISOLATE isolated, which ends with its plugin;
+// nothing is changed then. NULL does nothing. Blocks for two seconds at most. [stream]
 GGML_API enum ggml_host_status ggml_host_isolated_free(ggml_backend_dev_t device);
 // Why an isolated device is lost, valid as long as it; NULL while it is not, or for one that is not
 // isolated. [any-thread]

@@ -445,8 +445,8 @@ static void end(struct server *server) {
     plugin_free(server->plugin);
 }
 
-// Log callback: warnings and errors with their continuations. The application's callback is in
-// another process; it would leave out the rest by default, if it is not a program for debugging.
+// Log callback: warnings and errors with their continuations. The application's own is in another
+// process, and the rest would only disturb its terminal.
 static void log_to_stderr(enum ggml_log_level level, const char *text, void *user_data) {
     static _Thread_local bool continues;
     (void)user_data;
