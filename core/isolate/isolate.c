@@ -155,11 +155,14 @@ static enum ggml_host_status take_place(const struct host_plugin *plugin, size_t
     return GGML_HOST_OK;
 }
 
-// Under the registry's lock. A device that is isolated already has another one's place in the list.
+// Under the registry's lock.
 static enum ggml_host_status find_place(ggml_backend_dev_t device, struct plugin_place *out) {
+    if (isolated_device_of(device)) {
+        return ggml_fail(GGML_HOST_UNSUPPORTED, "ggml_host_isolate: %s is isolated already",
+                         device_label(device));
+    }
     if (!registry_lock("ggml_host_isolate")) return GGML_HOST_BUSY;
-    const struct host_plugin *plugin =
-        isolated_device_of(device) ? NULL : registry_find_device(device);
+    const struct host_plugin *plugin = registry_find_device(device);
     size_t number = 0;
     for (size_t i = 0; plugin && i < plugin_devices(plugin)->count; ++i)
         if (plugin_devices(plugin)->items[i].device == device) number = i;

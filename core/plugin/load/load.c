@@ -459,7 +459,7 @@ enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg) {
         status = ggml_fail(GGML_HOST_NOT_FOUND, "ggml_plugin_unload: this backend is not loaded");
     }
     if (status == GGML_HOST_OK) {
-        records_forget(reg);
+        records_forget(plugin->reg);
         plugin_free(plugin);
     }
     registry_unlock();

@@ -138,10 +138,19 @@ enum ggml_host_status registry_remove(struct host_plugin *plugin) {
     return GGML_HOST_OK;
 }
 
+// Whether it is the backend of one of the plugin's isolated devices.
+static bool is_isolated_reg(const struct host_plugin *plugin, ggml_backend_reg_t reg) {
+    const struct device_list *list = plugin_devices(plugin);
+    for (size_t i = 0; i < list->count; ++i) {
+        if (list->items[i].isolated && list->items[i].isolated->reg == reg) return true;
+    }
+    return false;
+}
+
 struct host_plugin *registry_find_reg(ggml_backend_reg_t reg) {
     struct host_plugin *plugin = NULL;
     for (size_t i = 0; reg && (plugin = registry_plugin(i)) != NULL; ++i) {
-        if (plugin->reg == reg) return plugin;
+        if (plugin->reg == reg || is_isolated_reg(plugin, reg)) return plugin;
     }
     return NULL;
 }
