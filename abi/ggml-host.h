@@ -140,8 +140,9 @@ struct ggml_plugin_record {
     enum ggml_machine machine;    // of its note
     enum ggml_plugin_stage stage; // the last one reached
     enum ggml_host_status status; // why it stopped there; GGML_HOST_OK when loaded
-    const char *message; // for a person: what happened and what to do; of one that a helper tried
-                         // and that is well, what it warned of, or ""
+    const char *message; // for a person: what happened and what to do; of one that is well, what it
+                         // warned of when a helper tried it, or why GGML_ISOLATE left a device out,
+                         // or ""
     const char *missing; // library that could not be found
     ggml_backend_reg_t reg; // NULL unless loaded
     double microseconds;    // spent on it

@@ -183,6 +183,18 @@ static void test_the_plugin_ends_its_processes(void **state) {
     assert_null(ggml_backend_dev_by_name("VIRTUAL0"));
 }
 
+// Of a plugin that is loaded.
+static bool a_record_says(const char *text) {
+    ggml_plugin_report_t report = ggml_plugin_report_new();
+    bool found = false;
+    for (size_t i = 0; i < ggml_plugin_report_count(report); ++i) {
+        const struct ggml_plugin_record *record = ggml_plugin_report_get(report, i);
+        found = found || (record->status == GGML_HOST_OK && strstr(record->message, text));
+    }
+    ggml_plugin_report_free(report);
+    return found;
+}
+
 // Not shown as it is: a crash of its driver would be the application's.
 static void test_what_can_not_be_isolated_is_left_out(void **state) {
     struct virtual_host host;
@@ -202,6 +214,7 @@ static void test_what_can_not_be_isolated_is_left_out(void **state) {
     virtual_open(&host, "devices=2");
     assert_null(ggml_backend_dev_by_name("VIRTUAL0"));
     assert_false(is_isolated(ggml_backend_dev_by_name("VIRTUAL1")));
+    assert_true(a_record_says("GGML_ISOLATE: VIRTUAL0 can't be computed by another process"));
     assert_int_equal(virtual_close(&host), 0);
     if (kept) setenv("GGML_PROBE_HELPER", kept, 1);
     free(kept);

@@ -164,6 +164,30 @@ def check_hosts():
         check("devices of this machine make no hosts", "Host" not in alone and "Links" not in alone and alone.startswith("Machine"), alone)
 
 
+def check_isolated():
+    """GGML_ISOLATE, on two virtual devices."""
+    plugin = os.path.join(BUILD, "tests/plugins/virtual/ggml-virtual.so")
+    if not os.path.exists(plugin) or not sys.platform.startswith("linux"):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(plugin, folder)
+
+        def show(*arguments, **environment):
+            return run("--plugin-path", folder, "--in-process", *arguments, GGML_VIRTUAL="devices=2", GGML_ISOLATE="VIRTUAL1", **environment)
+        document = load(show("--json"))
+        processes = {device["name"]: device["process"] for device in document["devices"]}
+        check("the JSON has the process of an isolated device", valid(document) and processes["VIRTUAL1"] and
+              not processes["VIRTUAL0"] and not processes["CPU"], processes)
+        table = show().stdout
+        check("so has the table", re.search(r"VIRTUAL1 .*computed by process \d+", table) and table.count("computed by") == 1, table)
+        check("so has the device alone", re.search(r"computed by process +\d+", show("VIRTUAL1").stdout), show("VIRTUAL1").stdout)
+        left = load(show("--json", GGML_PROBE_HELPER="/nonexistent/helper"))
+        check("one that can't be isolated is left out, and its plugin says why", [d["name"] for d in left["devices"]] ==
+              ["VIRTUAL0", "CPU"] and "GGML_ISOLATE: VIRTUAL1" in plugin_of(left, "virtual")["message"], left)
+        table = show(GGML_PROBE_HELPER="/nonexistent/helper").stdout
+        check("so does the table", re.search(r"GGML_ISOLATE: VIRTUAL1", table), table)
+
+
 def check_terminal(folder):
     for columns in (40, 50, 80, 200):
         shown = run_in_terminal(columns, "--plugin-path", folder)
@@ -778,6 +802,7 @@ def main():
     check_output()
     check_refusals()
     check_hosts()
+    check_isolated()
     if PROBE_PLUGINS:
         check_probing()
         check_children()

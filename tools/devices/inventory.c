@@ -126,6 +126,7 @@ static void take_loaded_device(struct inventory *inventory, size_t i) {
     entry->plugin_path = info.plugin_path;
     entry->plugin_name = info.plugin_name;
     entry->details = ggml_backend_dev_details(entry->handle);
+    entry->process = ggml_host_isolated_process(entry->handle);
     entry->alias_of = info.alias_of ? ggml_backend_dev_name(info.alias_of) : NULL;
 }
 

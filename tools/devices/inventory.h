@@ -25,6 +25,7 @@ struct device_entry {
     enum ggml_memory_quality memory;
     int64_t memory_age; // seconds since free memory was asked for; 0: just now
     size_t index;       // among the devices of its plugin
+    int64_t process;    // that computes it, as GGML_ISOLATE asked for; 0: this one would
     size_t node;        // number, from 1, of the node that lends it; 0: it is in this machine
     const char *plugin_path;
     const char *plugin_name;

@@ -166,12 +166,13 @@ static json_t *device_object(const struct device_entry *device) {
         json_pack("{s:b, s:b, s:b, s:b, s:b}", "async", caps->async, "host_buffer",
                   caps->host_buffer, "buffer_from_host_ptr", caps->buffer_from_host_ptr, "events",
                   caps->events, "mmap_support", caps->mmap_support);
-    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+    json_t *process = device->process > 0 ? json_integer(device->process) : json_null();
+    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
                      text_or_null(props->name), "plugin", text_or_null(device->plugin_name),
                      "plugin_path", text_or_null(device->plugin_path), "type",
                      device_type_name(props->type), "description", text_or_null(props->description),
                      "id", text_or_null(props->device_id), "memory", memory, "caps", caps_object,
-                     "alias_of", text_or_null(device->alias_of), "details",
+                     "alias_of", text_or_null(device->alias_of), "process", process, "details",
                      details_object(device->details));
 }
 

@@ -149,6 +149,9 @@ static void print_device(const struct page *page, const struct device_entry *dev
         column = put(page, column, hanging, "  [%s]", device->props.device_id);
     if (device->alias_of)
         column = put(page, column, hanging, "  same hardware as %s", device->alias_of);
+    if (device->process > 0)
+        column =
+            put(page, column, hanging, "  computed by process %lld", (long long)device->process);
     putchar('\n');
     if (page->verbose) print_details(page, device->details);
 }
@@ -465,6 +468,11 @@ void print_device_page(const struct device_entry *device, const struct page *pag
     put_row(page, "type", device_type_name(device->props.type));
     put_row(page, "address or UUID", device->props.device_id);
     put_row(page, "same hardware as", device->alias_of);
+    if (device->process > 0) {
+        char process[32];
+        snprintf(process, sizeof(process), "%lld", (long long)device->process);
+        put_row(page, "computed by process", process);
+    }
     put_row(page, "memory", memory);
     put_row(page, "capabilities", flags[0] ? flags : "none");
     put_row(page, "plugin", device->plugin_name);

@@ -364,10 +364,15 @@ static void hide_devices(struct host_plugin *plugin, const struct device_filter 
     }
 }
 
-// Isolates what GGML_ISOLATE names and registers the plugin, unless no device is left.
+// Isolates what GGML_ISOLATE names and registers the plugin, unless no device is left. The record
+// of one that is registered without some of its devices says why.
 static enum ggml_host_status show(struct host_plugin *plugin, struct record *record) {
     enum ggml_host_status status = isolation_apply(plugin, plugin_devices(plugin), 0);
-    if (status == GGML_HOST_OK || has_shown(plugin)) status = registry_add(plugin);
+    if (status != GGML_HOST_OK && has_shown(plugin)) {
+        snprintf(record->message, sizeof(record->message), "%s", ggml_last_error());
+        status = GGML_HOST_OK;
+    }
+    if (status == GGML_HOST_OK) status = registry_add(plugin);
     return status == GGML_HOST_OK ? status : record_refuse(record, record->stage, status);
 }
 
