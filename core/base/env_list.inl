@@ -18,6 +18,9 @@ GGML_ENV_ROW(GGML_ISOLATE, "none",
              "Comma-separated list, as GGML_DEVICES, of devices that a process of their own computes, so "
              "that a driver which crashes ends nothing else; docs/crash-isolation.md has the rest. One "
              "that can't be isolated is left out.")
+GGML_ENV_ROW(GGML_ISOLATE_DEADLINE, "none",
+             "Seconds, up to 3600, after which the process of a device that GGML_ISOLATE names is ended and "
+             "the device lost, when a call, such as for a graph, takes longer.")
 GGML_ENV_ROW(GGML_BACKEND_PATH, "none", "One plugin file that load_all loads in addition.")
 GGML_ENV_ROW(GGML_FOREIGN_PATH, "none",
              "List of absolute paths, separated by ':', of binaries of ggml's own backends, or of folders "

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The isolated device: tables that send each call to the helper, and ggml_host_isolate().
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/data/arena.h"
+#include "base/env.h"
 #include "base/mem.h"
 #include "device/check.h"
 #include "ggml-version.h"
@@ -314,6 +316,20 @@ enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
     return status;
 }
 
+// GGML_ISOLATE_DEADLINE; 0: none.
+static uint32_t asked_deadline_ms(void) {
+    const char *text = ggml_env(GGML_ENV_GGML_ISOLATE_DEADLINE);
+    char *end = NULL;
+    if (!text) return 0;
+    const long seconds = strtol(text, &end, 10);
+    if (*end == '\0' && seconds > 0 && seconds <= MAX_DEADLINE_MS / 1000)
+        return (uint32_t)seconds * 1000;
+    GGML_LOG_WARN("GGML_ISOLATE_DEADLINE: '%s' is no number of seconds from 1 to %d: there is no "
+                  "deadline\n",
+                  text, MAX_DEADLINE_MS / 1000);
+    return 0;
+}
+
 // The plugin ends it before itself, so that it holds nothing.
 enum ggml_host_status isolated_device_new(const struct host_plugin *plugin, size_t number,
                                           const struct host_device *device,
@@ -325,7 +341,8 @@ enum ggml_host_status isolated_device_new(const struct host_plugin *plugin, size
     if (status == GGML_HOST_OK) status = find_helper(NULL, helper);
     if (status == GGML_HOST_OK) status = sum_plugin(&place);
     if (status != GGML_HOST_OK) return status;
-    struct isolated_device *isolated = start(device->device, helper, 0, &place, &status);
+    struct isolated_device *isolated =
+        start(device->device, helper, asked_deadline_ms(), &place, &status);
     if (!isolated) return status;
     isolated->is_of_plugin = true;
     isolated->channel.logs_loss = true;

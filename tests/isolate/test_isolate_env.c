@@ -127,11 +127,19 @@ static void test_one_of_two_devices(void **state) {
 
 static char logged[1024];
 
-static void keep_errors(enum ggml_log_level level, const char *text, void *user_data) {
+static void keep(const char *text) {
     const size_t length = strlen(logged);
+    snprintf(logged + length, sizeof(logged) - length, "%s", text);
+}
+
+static void keep_errors(enum ggml_log_level level, const char *text, void *user_data) {
     (void)user_data;
-    if (level == GGML_LOG_LEVEL_ERROR)
-        snprintf(logged + length, sizeof(logged) - length, "%s", text);
+    if (level == GGML_LOG_LEVEL_ERROR) keep(text);
+}
+
+static void keep_warnings(enum ggml_log_level level, const char *text, void *user_data) {
+    (void)user_data;
+    if (level == GGML_LOG_LEVEL_WARN) keep(text);
 }
 
 // The reason is logged once, as the program may know of no other way to ask for it.
@@ -181,6 +189,49 @@ static void test_the_plugin_ends_its_processes(void **state) {
     assert_int_equal(kill(process, 0), -1);
     assert_int_equal(errno, ESRCH);
     assert_null(ggml_backend_dev_by_name("VIRTUAL0"));
+}
+
+// A driver that hangs, for 20 seconds here.
+static void test_a_deadline(void **state) {
+    struct virtual_host host;
+    struct small small;
+    (void)state;
+    ask_for("VIRTUAL0");
+    setenv("GGML_ISOLATE_DEADLINE", "1", 1);
+    virtual_open(&host, "devices=1,graph_delay_us=20000000");
+    unsetenv("GGML_ISOLATE_DEADLINE");
+    small_begin(&small, "VIRTUAL0");
+    const int64_t start = ggml_time_us();
+    ggml_log_set(keep_errors, NULL);
+    assert_int_equal(small_compute(&small, 5), GGML_STATUS_FAILED);
+    ggml_log_set(NULL, NULL);
+    assert_true(ggml_time_us() - start < 10000000);
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    assert_non_null(strstr(ggml_last_error(), "did not answer in time"));
+    small_end(&small);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+// Words that are no number of seconds are warned of, and nothing else.
+static void test_no_deadline(void **state) {
+    static const char *const values[] = {"0", "-1", "3601", "1s", "x", "99999999999999999999"};
+    struct virtual_host host;
+    struct small small;
+    (void)state;
+    ask_for("VIRTUAL0");
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); ++i) {
+        setenv("GGML_ISOLATE_DEADLINE", values[i], 1);
+        logged[0] = '\0';
+        ggml_log_set(keep_warnings, NULL);
+        virtual_open(&host, "devices=1");
+        ggml_log_set(NULL, NULL);
+        assert_non_null(strstr(logged, values[i]));
+        small_begin(&small, "VIRTUAL0");
+        assert_int_equal(small_compute(&small, 5), GGML_STATUS_SUCCESS);
+        small_end(&small);
+        assert_int_equal(virtual_close(&host), 0);
+    }
+    unsetenv("GGML_ISOLATE_DEADLINE");
 }
 
 // Of a plugin that is loaded.
@@ -236,6 +287,8 @@ int main(void) {
         cmocka_unit_test_teardown(test_one_of_two_devices, ask_for_nothing),
         cmocka_unit_test_teardown(test_a_program_survives_a_bad_access, ask_for_nothing),
         cmocka_unit_test_teardown(test_the_plugin_ends_its_processes, ask_for_nothing),
+        cmocka_unit_test_teardown(test_a_deadline, ask_for_nothing),
+        cmocka_unit_test_teardown(test_no_deadline, ask_for_nothing),
         cmocka_unit_test_teardown(test_what_can_not_be_isolated_is_left_out, ask_for_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
