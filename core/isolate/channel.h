@@ -25,6 +25,7 @@ struct channel {
     uint64_t number;              // of the last request; needs the lock
     struct wait_habit habits[2];  // with the lock held: of other answers, of those that computed
     int64_t answered_ns;          // with the lock held: when the last one came
+    int64_t asked_us;             // likewise: from when the deadline of the last request counts
     char *shared;                 // mapped in both
     size_t shared_size;
 };
@@ -58,6 +59,13 @@ enum ggml_host_status channel_reserve(struct channel *channel, size_t size);
 // With the lock held: sends a request and waits for the answer. fd >= 0 is passed along. Returns
 // the status of the other side, or DEVICE_LOST; out_answer may be NULL. [stream]
 enum ggml_host_status channel_call(struct channel *channel, struct isolate_request *request, int fd,
+                                   struct isolate_answer *out_answer);
+// The two parts of channel_call(), for who does something else before the answer. Every request
+// that was sent has its answer waited for, before the next one and with the lock held all the time.
+// channel_send() fails with DEVICE_LOST, and nothing is to be waited for then. [stream]
+enum ggml_host_status channel_send(struct channel *channel, struct isolate_request *request,
+                                   int fd);
+enum ggml_host_status channel_wait(struct channel *channel, const struct isolate_request *request,
                                    struct isolate_answer *out_answer);
 // With the lock held: sends a request of the kind ISOLATE_TENSOR_POST, with so many bytes, up to
 // ISOLATE_POST_BYTES, and doesn't wait. GGML_HOST_OK or DEVICE_LOST. [stream]

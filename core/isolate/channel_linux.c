@@ -220,18 +220,17 @@ void channel_unlock(struct channel *channel) {
 
 // Whether to go on waiting after a call that failed; declares the process lost if it is gone or
 // late. Repeated signals must not prevent that.
-static bool patient(struct channel *channel, int64_t start) {
+static bool patient(struct channel *channel) {
     if (errno != EINTR && errno != EAGAIN) return lose(channel, NULL), false;
     if (probe_process_gone(&channel->process)) return lose(channel, NULL), false;
     const int64_t deadline_us = (int64_t)channel->deadline_ms * 1000;
-    if (deadline_us == 0 || ggml_time_us() - start <= deadline_us) return true;
+    if (deadline_us == 0 || ggml_time_us() - channel->asked_us <= deadline_us) return true;
     return lose(channel, "did not answer in time and was ended"), false;
 }
 
 // Sends a message of the pieces, and `fd` beside it unless that is -1. False after the process was
 // lost.
-static bool send_pieces(struct channel *channel, struct iovec *pieces, size_t n_pieces, int fd,
-                        int64_t start) {
+static bool send_pieces(struct channel *channel, struct iovec *pieces, size_t n_pieces, int fd) {
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -252,16 +251,15 @@ static bool send_pieces(struct channel *channel, struct iovec *pieces, size_t n_
     for (;; fails = false) { // a whole message or nothing
         const ssize_t n = fails ? -1 : sendmsg(channel->process.fd, &message, MSG_NOSIGNAL);
         if (n >= 0) return true;
-        if (!patient(channel, start)) return false;
+        if (!patient(channel)) return false;
     }
 }
 
 // The text is cut to what is used.
-static bool send_request(struct channel *channel, const struct isolate_request *request, int fd,
-                         int64_t start) {
+static bool send_request(struct channel *channel, const struct isolate_request *request, int fd) {
     const size_t text = strnlen(request->text, sizeof(request->text) - 1) + 1;
     struct iovec piece = {(void *)request, offsetof(struct isolate_request, text) + text};
-    return send_pieces(channel, &piece, 1, fd, start);
+    return send_pieces(channel, &piece, 1, fd);
 }
 
 // The other process isn't trusted: its number must be one of the list.
@@ -305,7 +303,7 @@ static ssize_t receive_message(struct channel *channel, bool computes,
 }
 
 // Waits for the answer to the request; any other message makes the process lost. false after that.
-static bool receive(struct channel *channel, const struct isolate_request *request, int64_t start,
+static bool receive(struct channel *channel, const struct isolate_request *request,
                     struct isolate_answer *out_answer) {
     const bool computes = request->kind == ISOLATE_COMPUTE;
     bool fails = ggml_fault(GGML_FAULT_READ); // once, as above
@@ -314,27 +312,30 @@ static bool receive(struct channel *channel, const struct isolate_request *reque
         if (n == 0) return lose(channel, NULL), false;
         if (n > 0 && is_answer(out_answer, (size_t)n, request->number)) return true;
         if (n > 0) return lose(channel, "answered what it was not asked and was ended"), false;
-        if (!patient(channel, start)) return false;
+        if (!patient(channel)) return false;
     }
 }
 
-// Numbers a request; the time from which the deadline counts.
-static int64_t begin(struct channel *channel, struct isolate_request *request) {
+// Numbers a request; its deadline counts from now on.
+static void begin(struct channel *channel, struct isolate_request *request) {
     request->number = ++channel->number;
     request->taken_ns = wait_clock_ns() - channel->answered_ns;
-    return channel->deadline_ms > 0 ? ggml_time_us() : 0;
+    channel->asked_us = channel->deadline_ms > 0 ? ggml_time_us() : 0;
 }
 
-// With the lock held. Sends a request and waits for its answer; a failure that the other process
-// reports becomes this thread's error. GGML_HOST_DEVICE_LOST if the process is gone.
-enum ggml_host_status channel_call(struct channel *channel, struct isolate_request *request, int fd,
+enum ggml_host_status channel_send(struct channel *channel, struct isolate_request *request,
+                                   int fd) {
+    if (is_lost(channel)) return GGML_HOST_DEVICE_LOST;
+    begin(channel, request);
+    return send_request(channel, request, fd) ? GGML_HOST_OK : GGML_HOST_DEVICE_LOST;
+}
+
+// A failure that the other process reports becomes this thread's error.
+enum ggml_host_status channel_wait(struct channel *channel, const struct isolate_request *request,
                                    struct isolate_answer *out_answer) {
     struct isolate_answer own;
     struct isolate_answer *answer = out_answer ? out_answer : &own;
-    answer->compute = GGML_STATUS_FAILED;
-    if (is_lost(channel)) return GGML_HOST_DEVICE_LOST;
-    const int64_t start = begin(channel, request);
-    if (!send_request(channel, request, fd, start) || !receive(channel, request, start, answer)) {
+    if (!receive(channel, request, answer)) {
         answer->compute = GGML_STATUS_FAILED;
         return GGML_HOST_DEVICE_LOST;
     }
@@ -342,6 +343,13 @@ enum ggml_host_status channel_call(struct channel *channel, struct isolate_reque
     const enum ggml_host_status status = (enum ggml_host_status)answer->status;
     const char *why = answer->text[0] != '\0' ? answer->text : ggml_host_status_text(status);
     return ggml_fail(status, "%s", why);
+}
+
+enum ggml_host_status channel_call(struct channel *channel, struct isolate_request *request, int fd,
+                                   struct isolate_answer *out_answer) {
+    if (out_answer) out_answer->compute = GGML_STATUS_FAILED;
+    const enum ggml_host_status status = channel_send(channel, request, fd);
+    return status == GGML_HOST_OK ? channel_wait(channel, request, out_answer) : status;
 }
 
 // Returns when the system has the bytes.
@@ -352,8 +360,8 @@ enum ggml_host_status channel_post(struct channel *channel, struct isolate_reque
                              {(void *)(uintptr_t)tensor, sizeof(*tensor)},
                              {(void *)(uintptr_t)bytes, size}};
     if (is_lost(channel)) return GGML_HOST_DEVICE_LOST;
-    const int64_t start = begin(channel, request);
-    const bool sent = send_pieces(channel, pieces, 3, -1, start);
+    begin(channel, request);
+    const bool sent = send_pieces(channel, pieces, 3, -1);
     channel->answered_ns = wait_clock_ns();
     return sent ? GGML_HOST_OK : GGML_HOST_DEVICE_LOST;
 }

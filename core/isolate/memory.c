@@ -11,7 +11,10 @@
 #include "device/check.h"
 #include "isolate/encode.h"
 
-enum { PIECE_BYTES = 4 << 20 }; // of a transfer to memory of the device's own
+enum {
+    PIECE_BYTES = 4 << 20, // of a transfer to memory of the device's own
+    PIECES = 8,            // that are moved without a pause for others
+};
 
 // --- shared memory -------------------------------------------------------------------------------
 
@@ -70,12 +73,6 @@ static char *describe(const struct isolated_buffer *buffer, const struct ggml_te
     return channel->shared + sizeof(struct isolate_tensor);
 }
 
-// Size of the next piece: whole blocks, so that a block isn't divided.
-static size_t piece_size(const struct ggml_tensor *tensor, size_t left) {
-    const size_t block = ggml_type_size(tensor->type);
-    return MIN(left, PIECE_BYTES / block * block);
-}
-
 // A few bytes, as programs set before each graph, go with a message that nobody waits for: what
 // follows finds them there, and fails if they could not be set. Weights are set once.
 static int32_t own_post(const struct isolated_buffer *buffer, const struct ggml_tensor *tensor,
@@ -90,46 +87,92 @@ static int32_t own_post(const struct isolated_buffer *buffer, const struct ggml_
     return status;
 }
 
-// Copies through the channel's memory in pieces. The lock is released between them, so that a large
-// transfer doesn't hold up other streams.
-static int32_t own_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data,
-                       size_t offset, size_t size) {
-    const struct isolated_buffer *buffer = handle->context;
-    struct channel *channel = &buffer->device->channel;
-    const bool once = ggml_backend_buffer_get_usage(handle) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
-    if (size <= ISOLATE_POST_BYTES && !once) return own_post(buffer, tensor, data, offset, size);
-    for (size_t done = 0; done < size;) {
-        const size_t piece = piece_size(tensor, size - done);
-        struct isolate_request request = {
-            .kind = ISOLATE_TENSOR_SET, .offset = offset + done, .size = piece};
+// A copy to or from memory of the device's own, through the channel's, in pieces. There is room for
+// two, so that one is copied here while the other process copies the other.
+struct transfer {
+    const struct isolated_buffer *buffer;
+    const struct ggml_tensor *tensor;
+    const char *from; // of the application: to be set
+    char *to;         // to be read; NULL: set
+    size_t piece;     // whole blocks, so that a block isn't divided
+};
+
+// Where piece i lies in shared memory: its description, then its bytes.
+static size_t piece_at(const struct transfer *t, size_t i) {
+    const size_t size = sizeof(struct isolate_tensor) + t->piece;
+    return i % 2 * ((size + 63) / 64 * 64);
+}
+
+// The request for piece i of what lies from `offset` on; bytes to be set are in place.
+static enum ggml_host_status send_piece(const struct transfer *t, size_t i, size_t offset,
+                                        size_t size, struct isolate_request *out_request) {
+    struct channel *channel = &t->buffer->device->channel;
+    const size_t at = piece_at(t, i);
+    encode_tensor(t->buffer->device, t->tensor,
+                  (struct isolate_tensor *)(void *)(channel->shared + at));
+    *out_request = (struct isolate_request){.kind = t->to ? ISOLATE_TENSOR_GET : ISOLATE_TENSOR_SET,
+                                            .id = at,
+                                            .offset = offset,
+                                            .size = size};
+    return channel_send(channel, out_request, -1);
+}
+
+// Up to PIECES pieces, with the lock held. Nothing is under way when it returns.
+static enum ggml_host_status move_pieces(const struct transfer *t, size_t offset, size_t size) {
+    struct channel *channel = &t->buffer->device->channel;
+    struct isolate_request request;
+    const size_t n = (size + t->piece - 1) / t->piece;
+    const size_t room = n > 1 ? piece_at(t, 1) + sizeof(struct isolate_tensor) + t->piece
+                              : sizeof(struct isolate_tensor) + size;
+    enum ggml_host_status status = channel_reserve(channel, room);
+    for (size_t i = 0; i <= n && status == GGML_HOST_OK; ++i) {
+        const size_t at = i * t->piece;
+        char *bytes = channel->shared + piece_at(t, i) + sizeof(struct isolate_tensor);
+        if (i < n && !t->to) memcpy(bytes, t->from + at, MIN(t->piece, size - at));
+        if (i > 0) status = channel_wait(channel, &request, NULL);
+        if (status != GGML_HOST_OK) break;
+        if (i < n) status = send_piece(t, i, offset + at, MIN(t->piece, size - at), &request);
+        if (i > 0 && t->to) {
+            const char *before = channel->shared + piece_at(t, i - 1);
+            memcpy(t->to + at - t->piece, before + sizeof(struct isolate_tensor),
+                   MIN(t->piece, size - (at - t->piece)));
+        }
+    }
+    return status;
+}
+
+// The lock is released now and then, so that a large transfer doesn't hold up other streams.
+static int32_t move(struct transfer *t, size_t offset, size_t size) {
+    struct channel *channel = &t->buffer->device->channel;
+    const size_t block = ggml_type_size(t->tensor->type);
+    t->piece = PIECE_BYTES / block * block;
+    while (size > 0) {
+        const size_t part = MIN(size, PIECES * t->piece);
         if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
-        char *bytes = describe(buffer, tensor, piece);
-        if (bytes) memcpy(bytes, (const char *)data + done, piece);
-        const bool set = bytes && channel_call(channel, &request, -1, NULL) == GGML_HOST_OK;
+        const enum ggml_host_status status = move_pieces(t, offset, part);
         channel_unlock(channel);
-        if (!set) return ggml_last_status();
-        done += piece;
+        if (status != GGML_HOST_OK) return status;
+        if (t->to) t->to += part;
+        if (t->from) t->from += part;
+        offset += part;
+        size -= part;
     }
     return GGML_HOST_OK;
 }
 
-static int32_t own_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor, void *data,
+static int32_t own_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data,
                        size_t offset, size_t size) {
     const struct isolated_buffer *buffer = handle->context;
-    struct channel *channel = &buffer->device->channel;
-    for (size_t done = 0; done < size;) {
-        const size_t piece = piece_size(tensor, size - done);
-        struct isolate_request request = {
-            .kind = ISOLATE_TENSOR_GET, .offset = offset + done, .size = piece};
-        if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
-        const char *bytes = describe(buffer, tensor, piece);
-        const bool got = bytes && channel_call(channel, &request, -1, NULL) == GGML_HOST_OK;
-        if (got) memcpy((char *)data + done, bytes, piece);
-        channel_unlock(channel);
-        if (!got) return ggml_last_status();
-        done += piece;
-    }
-    return GGML_HOST_OK;
+    const bool once = ggml_backend_buffer_get_usage(handle) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
+    if (size <= ISOLATE_POST_BYTES && !once) return own_post(buffer, tensor, data, offset, size);
+    struct transfer transfer = {.buffer = buffer, .tensor = tensor, .from = data};
+    return move(&transfer, offset, size);
+}
+
+static int32_t own_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor, void *data,
+                       size_t offset, size_t size) {
+    struct transfer transfer = {.buffer = handle->context, .tensor = tensor, .to = data};
+    return move(&transfer, offset, size);
 }
 
 static int32_t own_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, uint8_t value,

@@ -32,7 +32,7 @@ enum isolate_request_kind {
     ISOLATE_BUFFER_NEW = 3, // id, size, flag: enum isolate_memory; a descriptor unless OWN
     ISOLATE_BUFFER_FREE = 4,
     ISOLATE_BUFFER_CLEAR = 5,  // id, flag: value
-    ISOLATE_TENSOR_SET = 6,    // offset, size; shared: struct isolate_tensor, the bytes
+    ISOLATE_TENSOR_SET = 6,    // offset, size; shared from id on: struct isolate_tensor, the bytes
     ISOLATE_TENSOR_GET = 7,    // the same; the bytes are the answer
     ISOLATE_TENSOR_MEMSET = 8, // offset, size, flag: value; shared: struct isolate_tensor
     ISOLATE_TENSOR_COPY = 9,   // shared: two struct isolate_tensor, source and destination

@@ -265,13 +265,16 @@ static void post_tensor(struct server *server, const struct request_message *mes
 static enum ggml_host_status access_tensor(struct server *server,
                                            const struct isolate_request *request) {
     struct ggml_tensor tensor, second;
-    const struct isolate_tensor *from = (const struct isolate_tensor *)server->shared;
-    char *bytes = server->shared + sizeof(*from);
     const bool moves = request->kind != ISOLATE_TENSOR_MEMSET;
-    const size_t needed = sizeof(*from) + (moves ? request->size : 0);
+    const size_t needed = sizeof(struct isolate_tensor) + (moves ? request->size : 0);
     if (has_failed_late(server)) return ggml_last_status();
-    if (request->size > SIZE_MAX / 2 || needed > server->shared_size)
+    if (request->size > SIZE_MAX / 2 || request->id > server->shared_size ||
+        request->id % _Alignof(struct isolate_tensor) != 0 ||
+        needed > server->shared_size - request->id)
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "more bytes than are shared");
+    const struct isolate_tensor *from =
+        (const struct isolate_tensor *)(const void *)(server->shared + request->id);
+    char *bytes = server->shared + request->id + sizeof(*from);
     if (!serve_tensor(server, from, &tensor)) return ggml_last_status();
     const unsigned long failures_before = ggml_fail_count();
     switch (request->kind) {
