@@ -103,6 +103,11 @@ static size_t piece_at(const struct transfer *t, size_t i) {
     return i % 2 * ((size + 63) / 64 * 64);
 }
 
+// Of piece i, for which there is room.
+static char *piece_bytes(const struct transfer *t, size_t i) {
+    return t->buffer->device->channel.shared + piece_at(t, i) + sizeof(struct isolate_tensor);
+}
+
 // The request for piece i of what lies from `offset` on; bytes to be set are in place.
 static enum ggml_host_status send_piece(const struct transfer *t, size_t i, size_t offset,
                                         size_t size, struct isolate_request *out_request) {
@@ -127,15 +132,13 @@ static enum ggml_host_status move_pieces(const struct transfer *t, size_t offset
     enum ggml_host_status status = channel_reserve(channel, room);
     for (size_t i = 0; i <= n && status == GGML_HOST_OK; ++i) {
         const size_t at = i * t->piece;
-        char *bytes = channel->shared + piece_at(t, i) + sizeof(struct isolate_tensor);
-        if (i < n && !t->to) memcpy(bytes, t->from + at, MIN(t->piece, size - at));
+        if (i < n && !t->to) memcpy(piece_bytes(t, i), t->from + at, MIN(t->piece, size - at));
         if (i > 0) status = channel_wait(channel, &request, NULL);
         if (status != GGML_HOST_OK) break;
         if (i < n) status = send_piece(t, i, offset + at, MIN(t->piece, size - at), &request);
         if (i > 0 && t->to) {
-            const char *before = channel->shared + piece_at(t, i - 1);
-            memcpy(t->to + at - t->piece, before + sizeof(struct isolate_tensor),
-                   MIN(t->piece, size - (at - t->piece)));
+            const size_t before = at - t->piece;
+            memcpy(t->to + before, piece_bytes(t, i - 1), MIN(t->piece, size - before));
         }
     }
     return status;
