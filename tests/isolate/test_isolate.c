@@ -19,8 +19,8 @@
 
 #include "ggml-alloc.h"
 #include "ggml-impl.h"
-#include "isolate/protocol.h"
 #include "isolate/wait.h"
+#include "isolated.h"
 #include "support/transformer.h"
 #include "virtual_host.h"
 
@@ -30,15 +30,6 @@ static const char *const slow = "devices=1,graph_delay_us=20000000";
 
 static ggml_backend_dev_t cpu(void) {
     return ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-}
-
-static ggml_backend_dev_t isolate(ggml_backend_dev_t device, uint32_t deadline_ms) {
-    const struct ggml_isolate_options options = {.size = sizeof(options),
-                                                 .deadline_ms = deadline_ms};
-    ggml_backend_dev_t isolated;
-    const enum ggml_host_status status = ggml_host_isolate(device, &options, &isolated);
-    if (status != GGML_HOST_OK) fail_msg("%s", ggml_last_error());
-    return isolated;
 }
 
 // --- a loop like that of a program for language models -------------------------------------------
@@ -257,82 +248,27 @@ static void test_a_scheduler_with_the_cpu(void **state) {
     assert_int_equal(virtual_close(&host), 0);
 }
 
-// --- one small graph -----------------------------------------------------------------------------
-
-struct small {
-    struct ggml_context *ctx;
-    struct ggml_tensor *x, *y;
-    struct ggml_cgraph *graph;
-    ggml_backend_t stream;
-    ggml_backend_buffer_t buffer;
-};
-
-static void small_begin(struct small *small, ggml_backend_dev_t device) {
-    const struct ggml_init_params params = {
-        .mem_size = 8 * ggml_tensor_overhead() + 2 * ggml_graph_overhead(), .no_alloc = true};
-    small->ctx = ggml_init(params);
-    small->x = ggml_new_tensor_1d(small->ctx, GGML_TYPE_F32, 4);
-    small->y = ggml_sqr(small->ctx, small->x);
-    small->graph = ggml_new_graph(small->ctx);
-    ggml_build_forward_expand(small->graph, small->y);
-    small->stream = ggml_backend_dev_init(device, NULL);
-    assert_non_null(small->stream);
-    small->buffer = ggml_backend_alloc_ctx_tensors(small->ctx, small->stream);
-    assert_non_null(small->buffer);
-}
-
-static void small_end(struct small *small) {
-    ggml_backend_buffer_free(small->buffer);
-    ggml_backend_free(small->stream);
-    ggml_free(small->ctx);
-}
-
-static enum ggml_status small_compute(struct small *small, float x, float *out_y) {
-    const float values[4] = {x, 1, 2, 3};
-    float results[4] = {0};
-    ggml_backend_tensor_set(small->x, values, 0, sizeof(values));
-    const enum ggml_status status = ggml_backend_graph_compute(small->stream, small->graph);
-    if (status == GGML_STATUS_SUCCESS)
-        ggml_backend_tensor_get(small->y, results, 0, sizeof(results));
-    *out_y = results[0];
-    return status;
-}
-
-static void expect_lost(enum ggml_host_status *out_status) {
-    *out_status = ggml_last_status();
-    assert_int_equal(*out_status, GGML_HOST_DEVICE_LOST);
-    ggml_clear_error();
-}
-
 static void expect_everything_fails(struct small *small, ggml_backend_dev_t device) {
-    enum ggml_host_status status;
     float values[4] = {5, 5, 5, 5};
     ggml_clear_error();
     assert_int_equal(ggml_backend_graph_compute(small->stream, small->graph), GGML_STATUS_FAILED);
-    expect_lost(&status);
+    expect_lost();
     ggml_backend_tensor_set(small->x, values, 0, sizeof(values));
-    expect_lost(&status);
+    expect_lost();
     ggml_backend_tensor_get(small->x, values, 0, sizeof(values));
-    expect_lost(&status);
+    expect_lost();
     ggml_backend_tensor_memset(small->x, 0, 0, sizeof(values));
-    expect_lost(&status);
+    expect_lost();
     ggml_backend_buffer_clear(small->buffer, 0);
-    expect_lost(&status);
+    expect_lost();
     assert_null(ggml_backend_alloc_buffer(small->stream, 64));
-    expect_lost(&status);
+    expect_lost();
     assert_null(ggml_backend_dev_init(device, NULL));
-    expect_lost(&status);
+    expect_lost();
 }
 
 static double seconds(void) {
     return (double)ggml_time_us() * 1e-6;
-}
-
-static void *kill_later(void *argument) {
-    const struct timespec pause = {.tv_nsec = 300000000};
-    nanosleep(&pause, NULL);
-    kill((pid_t)ggml_host_isolated_process(argument), SIGKILL);
-    return NULL;
 }
 
 static void test_a_kill_in_the_middle_of_a_graph(void **state) {
@@ -772,134 +708,6 @@ static void test_more_graphs_than_are_remembered(void **state) {
 
 // --- what is passed on ---------------------------------------------------------------------------
 
-static void test_the_device_knows_what_memory_is_for(void **state) {
-    struct virtual_host host;
-    struct small small;
-    float y;
-    (void)state;
-    virtual_open(&host, "devices=1,fixed_weights=1");
-    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
-    small_begin(&small, isolated);
-    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
-    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
-    ggml_backend_buffer_set_usage(small.buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
-    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
-    assert_int_equal(small_compute(&small, 4, &y), GGML_STATUS_SUCCESS);
-    assert_non_null(strstr(ggml_last_error(), "weights are fixed"));
-    assert_true(y == 9);
-    ggml_clear_error();
-    small_end(&small);
-    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
-    assert_int_equal(virtual_close(&host), 0);
-}
-
-// Nobody waits for a few bytes to be set. What uses them says that they were not.
-static void test_a_transfer_that_fails_later_fails_what_follows(void **state) {
-    struct virtual_host host;
-    struct small small;
-    float y;
-    (void)state;
-    virtual_open(&host, "devices=1,fail_copy_after=2");
-    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
-    small_begin(&small, isolated);
-    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
-    assert_true(y == 9);
-    ggml_clear_error();
-    assert_int_equal(small_compute(&small, 4, &y), GGML_STATUS_FAILED);
-    assert_non_null(strstr(ggml_last_error(), "an earlier transfer failed: "));
-    assert_non_null(strstr(ggml_last_error(), "was told to fail"));
-    assert_int_equal(small_compute(&small, 5, &y), GGML_STATUS_SUCCESS);
-    assert_true(y == 25);
-    small_end(&small);
-    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
-    assert_int_equal(virtual_close(&host), 0);
-}
-
-// Sets the last bytes of a tensor and reads all of them.
-static void expect_transfer(struct ggml_tensor *x, size_t size, char *sent, char *back) {
-    const size_t whole = ggml_nbytes(x), before = whole - size;
-    for (size_t k = 0; k < size; ++k)
-        sent[k] = (char)(k * 7 + size * 13 + k / 256);
-    memset(back, 1, whole);
-    ggml_clear_error();
-    ggml_backend_tensor_memset(x, 0, 0, whole);
-    ggml_backend_tensor_set(x, sent, before, size);
-    ggml_backend_tensor_get(x, back, 0, whole);
-    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
-    for (size_t k = 0; k < before; ++k)
-        if (back[k] != 0) fail_msg("byte %zu before the last %zu is %d", k, size, back[k]);
-    if (memcmp(back + before, sent, size) != 0) fail_msg("other bytes, of the last %zu", size);
-}
-
-// A message carries few, shared memory a piece at a time, of which several are under way. Blocks of
-// Q4_0 have 18 bytes.
-static void test_transfers_of_any_size(void **state) {
-    enum { PIECE = (4 << 20) / 18 * 18, MOST = 9 * PIECE };
-    static const size_t sizes[] = {18,        1800,      ISOLATE_POST_BYTES / 18 * 18,
-                                   20 * 1820, PIECE,     PIECE + 18,
-                                   2 * PIECE, 3 * PIECE, 8 * PIECE - 18,
-                                   MOST};
-    char *sent = malloc(MOST), *back = malloc(MOST);
-    struct virtual_host host;
-    const struct ggml_init_params params = {.mem_size = 2 * ggml_tensor_overhead(),
-                                            .no_alloc = true};
-    (void)state;
-    assert_true(sent && back);
-    virtual_open(&host, "devices=1");
-    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
-    struct ggml_context *ctx = ggml_init(params);
-    struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_Q4_0, MOST / 18 * 32);
-    assert_int_equal(ggml_nbytes(x), MOST);
-    ggml_backend_buffer_t buffer =
-        ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(isolated));
-    assert_non_null(buffer);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i)
-        expect_transfer(x, sizes[i], sent, back);
-    ggml_backend_buffer_set_usage(buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
-    expect_transfer(x, 18, sent, back);
-    ggml_backend_buffer_free(buffer);
-    ggml_free(ctx);
-    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
-    assert_int_equal(virtual_close(&host), 0);
-    free(sent);
-    free(back);
-}
-
-// Each of eight pieces takes 0.2 seconds, and the process is killed in the second one: the
-// application has sent it and copies the next meanwhile, or the one before.
-static void test_a_kill_in_the_middle_of_a_transfer(void **state) {
-    enum { SIZE = 8 * (4 << 20) };
-    const struct ggml_init_params params = {.mem_size = 2 * ggml_tensor_overhead(),
-                                            .no_alloc = true};
-    char *bytes = calloc(1, SIZE);
-    (void)state;
-    assert_non_null(bytes);
-    for (int reads = 0; reads < 2; ++reads) {
-        struct virtual_host host;
-        pthread_t thread;
-        virtual_open(&host, "devices=1,copy_delay_us=200000");
-        ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
-        struct ggml_context *ctx = ggml_init(params);
-        struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_I8, SIZE);
-        ggml_backend_buffer_t buffer =
-            ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(isolated));
-        assert_non_null(buffer);
-        assert_int_equal(pthread_create(&thread, NULL, kill_later, isolated), 0);
-        if (reads)
-            ggml_backend_tensor_get(x, bytes, 0, SIZE);
-        else
-            ggml_backend_tensor_set(x, bytes, 0, SIZE);
-        enum ggml_host_status status;
-        expect_lost(&status);
-        pthread_join(thread, NULL);
-        ggml_backend_buffer_free(buffer);
-        ggml_free(ctx);
-        assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
-        assert_int_equal(virtual_close(&host), 0);
-    }
-    free(bytes);
-}
-
 static void test_the_figures_are_those_of_the_device(void **state) {
     struct virtual_host host;
     struct ggml_device_figures figures = {.size = sizeof(figures)};
@@ -1029,10 +837,6 @@ int main(void) {
         cmocka_unit_test(test_changed_graphs_are_noticed),
         cmocka_unit_test(test_more_graphs_than_are_remembered),
         cmocka_unit_test(test_functions_of_the_application_are_refused),
-        cmocka_unit_test(test_the_device_knows_what_memory_is_for),
-        cmocka_unit_test(test_a_transfer_that_fails_later_fails_what_follows),
-        cmocka_unit_test(test_transfers_of_any_size),
-        cmocka_unit_test(test_a_kill_in_the_middle_of_a_transfer),
         cmocka_unit_test(test_the_figures_are_those_of_the_device),
         cmocka_unit_test(test_extended_tensors_are_refused),
         cmocka_unit_test(test_bad_arguments),

@@ -14,10 +14,8 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "ggml-alloc.h"
+#include "isolated.h"
 #include "virtual_host.h"
-
-enum { N = 4 };
 
 static void ask_for(const char *devices) {
     setenv("GGML_ISOLATE", devices, 1);
@@ -44,46 +42,11 @@ static size_t count_listed(const char *name, bool isolated) {
     return count;
 }
 
-// --- one small graph -----------------------------------------------------------------------------
-
-struct small {
-    struct ggml_context *ctx;
-    struct ggml_tensor *x, *y;
-    struct ggml_cgraph *graph;
-    ggml_backend_t stream;
-    ggml_backend_buffer_t buffer;
-};
-
-// What any program does. The device is found by its name.
-static void small_begin(struct small *small, const char *device) {
-    const struct ggml_init_params params = {
-        .mem_size = 8 * ggml_tensor_overhead() + 2 * ggml_graph_overhead(), .no_alloc = true};
-    small->ctx = ggml_init(params);
-    small->x = ggml_new_tensor_1d(small->ctx, GGML_TYPE_F32, N);
-    small->y = ggml_sqr(small->ctx, small->x);
-    small->graph = ggml_new_graph(small->ctx);
-    ggml_build_forward_expand(small->graph, small->y);
-    small->stream = ggml_backend_init_by_name(device, NULL);
-    if (!small->stream) fail_msg("%s", ggml_last_error());
-    small->buffer = ggml_backend_alloc_ctx_tensors(small->ctx, small->stream);
-    if (!small->buffer) fail_msg("%s", ggml_last_error());
-}
-
-static void small_end(struct small *small) {
-    ggml_backend_buffer_free(small->buffer);
-    ggml_backend_free(small->stream);
-    ggml_free(small->ctx);
-}
-
-static enum ggml_status small_compute(struct small *small, float x) {
-    const float values[N] = {x, 1, 2, 3};
-    float results[N] = {0};
-    ggml_backend_tensor_set(small->x, values, 0, sizeof(values));
-    const enum ggml_status status = ggml_backend_graph_compute(small->stream, small->graph);
-    if (status != GGML_STATUS_SUCCESS) return status;
-    ggml_backend_tensor_get(small->y, results, 0, sizeof(results));
-    for (int i = 0; i < N; ++i)
-        assert_true(results[i] == values[i] * values[i]);
+// Whatever is computed has to be right.
+static enum ggml_status compute(struct small *small, float x) {
+    float y;
+    const enum ggml_status status = small_compute(small, x, &y);
+    if (status == GGML_STATUS_SUCCESS) assert_true(y == x * x);
     return status;
 }
 
@@ -151,18 +114,18 @@ static void test_a_program_survives_a_bad_access(void **state) {
     logged[0] = '\0';
     ggml_log_set(keep_errors, NULL);
     virtual_open(&host, "devices=1,crash_after=1");
-    small_begin(&small, "VIRTUAL0");
-    assert_int_equal(small_compute(&small, 5), GGML_STATUS_SUCCESS);
-    assert_int_equal(small_compute(&small, 6), GGML_STATUS_FAILED);
+    small_begin(&small, ggml_backend_dev_by_name("VIRTUAL0"));
+    assert_int_equal(compute(&small, 5), GGML_STATUS_SUCCESS);
+    assert_int_equal(compute(&small, 6), GGML_STATUS_FAILED);
     assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
     assert_non_null(strstr(ggml_last_error(), "signal 11"));
-    assert_int_equal(small_compute(&small, 7), GGML_STATUS_FAILED);
+    assert_int_equal(compute(&small, 7), GGML_STATUS_FAILED);
     ggml_log_set(NULL, NULL);
     assert_string_equal(logged, "VIRTUAL0 is lost: the process that computed for it ended by "
                                 "signal 11 (bad address)\n");
     small_end(&small);
-    small_begin(&rest, "CPU");
-    assert_int_equal(small_compute(&rest, 7), GGML_STATUS_SUCCESS);
+    small_begin(&rest, ggml_backend_dev_by_name("CPU"));
+    assert_int_equal(compute(&rest, 7), GGML_STATUS_SUCCESS);
     small_end(&rest);
     assert_int_equal(virtual_close(&host), 0);
 }
@@ -180,9 +143,9 @@ static void test_the_plugin_ends_its_processes(void **state) {
     ggml_backend_dev_t twice;
     assert_int_equal(ggml_host_isolate(device, NULL, &twice), GGML_HOST_UNSUPPORTED);
     assert_non_null(strstr(ggml_last_error(), "isolated already"));
-    small_begin(&small, "VIRTUAL0");
+    small_begin(&small, ggml_backend_dev_by_name("VIRTUAL0"));
     assert_int_equal(ggml_plugin_unload(host.reg), GGML_HOST_BUSY);
-    assert_int_equal(small_compute(&small, 3), GGML_STATUS_SUCCESS);
+    assert_int_equal(compute(&small, 3), GGML_STATUS_SUCCESS);
     small_end(&small);
     // By the backend of the device, as a program may that knows no other.
     assert_int_equal(ggml_plugin_unload(ggml_backend_dev_backend_reg(device)), GGML_HOST_OK);
@@ -200,10 +163,10 @@ static void test_a_deadline(void **state) {
     setenv("GGML_ISOLATE_DEADLINE", "1", 1);
     virtual_open(&host, "devices=1,graph_delay_us=20000000");
     unsetenv("GGML_ISOLATE_DEADLINE");
-    small_begin(&small, "VIRTUAL0");
+    small_begin(&small, ggml_backend_dev_by_name("VIRTUAL0"));
     const int64_t start = ggml_time_us();
     ggml_log_set(keep_errors, NULL);
-    assert_int_equal(small_compute(&small, 5), GGML_STATUS_FAILED);
+    assert_int_equal(compute(&small, 5), GGML_STATUS_FAILED);
     ggml_log_set(NULL, NULL);
     assert_true(ggml_time_us() - start < 10000000);
     assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
@@ -226,8 +189,8 @@ static void test_no_deadline(void **state) {
         virtual_open(&host, "devices=1");
         ggml_log_set(NULL, NULL);
         assert_non_null(strstr(logged, values[i]));
-        small_begin(&small, "VIRTUAL0");
-        assert_int_equal(small_compute(&small, 5), GGML_STATUS_SUCCESS);
+        small_begin(&small, ggml_backend_dev_by_name("VIRTUAL0"));
+        assert_int_equal(compute(&small, 5), GGML_STATUS_SUCCESS);
         small_end(&small);
         assert_int_equal(virtual_close(&host), 0);
     }
@@ -280,6 +243,27 @@ static void test_the_cpu_stays_in_the_application(void **state) {
     assert_false(is_isolated(device));
 }
 
+// Devices that a plugin finds while the program runs: the other process, which was asked for
+// nothing, has not found them.
+static void test_devices_that_come_later_are_left_out(void **state) {
+    ggml_backend_reg_t reg;
+    (void)state;
+    ask_for("FAR0");
+    logged[0] = '\0';
+    ggml_log_set(keep_errors, NULL);
+    assert_int_equal(ggml_plugin_load(FIXTURES "/ggml-grows.so", &reg), GGML_HOST_OK);
+    assert_non_null(ggml_backend_reg_by_name("remote")); // makes it find one more
+    ggml_log_set(NULL, NULL);
+    assert_non_null(strstr(logged, "GGML_ISOLATE: FAR0 can't be computed by another process"));
+    assert_null(ggml_backend_dev_by_name("FAR0"));
+    assert_int_equal(ggml_backend_reg_dev_count(reg), 0);
+    assert_non_null(ggml_backend_reg_by_name("remote"));
+    assert_non_null(ggml_backend_dev_by_name("FAR1"));
+    assert_false(is_isolated(ggml_backend_dev_by_name("FAR1")));
+    assert_null(ggml_backend_dev_by_name("FAR0"));
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_the_cpu_stays_in_the_application, ask_for_nothing),
@@ -289,6 +273,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_the_plugin_ends_its_processes, ask_for_nothing),
         cmocka_unit_test_teardown(test_a_deadline, ask_for_nothing),
         cmocka_unit_test_teardown(test_no_deadline, ask_for_nothing),
+        cmocka_unit_test_teardown(test_devices_that_come_later_are_left_out, ask_for_nothing),
         cmocka_unit_test_teardown(test_what_can_not_be_isolated_is_left_out, ask_for_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,8 @@
 
 // Isolates those devices from the first-th on that are to be shown and that GGML_ISOLATE names, in
 // a list that nobody sees yet. One that can't be is hidden, not shown as it is, since its driver
-// would be the application's again; that is logged. With the registry's lock held. [init] The
-// status of the last failure, with its message, or GGML_HOST_OK.
+// would be the application's again; that is logged. Returns the status of the last failure, with
+// its message, or GGML_HOST_OK. With the registry's lock held. [init]
 enum ggml_host_status isolation_apply(const struct host_plugin *plugin, struct device_list *list,
                                       size_t first);
 
