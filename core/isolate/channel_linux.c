@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +31,35 @@ static size_t whole_pages(size_t size) {
     return size > SIZE_MAX - page ? 0 : (size + page - 1) / page * page;
 }
 
+// A number of /proc/meminfo, in bytes. 0 if there is none.
+static uint64_t meminfo_bytes(const char *text, const char *key) {
+    unsigned long long kib = 0;
+    const char *line = strstr(text, key);
+    return line && sscanf(line + strlen(key), " %llu", &kib) == 1 ? (uint64_t)kib * 1024 : 0;
+}
+
+// What the system can still give, with what it would write to swap. Without /proc less than that:
+// caches which it could drop count as used.
+static uint64_t available_memory(void) {
+    char text[4096] = "";
+    struct sysinfo info;
+    FILE *file = fopen("/proc/meminfo", "r");
+    if (file) {
+        text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+        fclose(file);
+    }
+    const uint64_t available = meminfo_bytes(text, "\nMemAvailable:");
+    if (available > 0) return available + meminfo_bytes(text, "\nSwapFree:");
+    if (sysinfo(&info) != 0) return UINT64_MAX;
+    return ((uint64_t)info.freeram + info.bufferram + info.freeswap) * info.mem_unit;
+}
+
+// The pages are of no process, so a system that runs out of them ends any: it is asked first.
+static int take_pages(int fd, size_t size) {
+    if (size == 0 || size > INT64_MAX || size > available_memory()) return ENOMEM;
+    return posix_fallocate(fd, 0, (off_t)size);
+}
+
 // Sealed: the other process can't shrink it under this one, which would be a bus error.
 enum ggml_host_status shared_memory_new(size_t size, struct shared_memory *out_memory) {
     *out_memory = (struct shared_memory){.fd = -1};
@@ -42,7 +72,7 @@ enum ggml_host_status shared_memory_new(size_t size, struct shared_memory *out_m
         return ggml_fail(unknown ? GGML_HOST_UNSUPPORTED : GGML_HOST_OUT_OF_MEMORY,
                          "no memory can be shared with a process: %s", strerror(errno));
     }
-    int error = size == 0 || size > INT64_MAX ? ENOMEM : posix_fallocate(fd, 0, (off_t)size);
+    int error = take_pages(fd, size);
     if (error == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         error = errno;
     void *data = MAP_FAILED;

@@ -2,12 +2,15 @@
 // Bytes that go to an isolated device's own memory and back: in messages, in pieces, and not at
 // all.
 #define _GNU_SOURCE
+#include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -145,12 +148,36 @@ static void test_a_kill_in_the_middle_of_a_transfer(void **state) {
     free(bytes);
 }
 
+// A system that runs out of memory which two processes share ends any process: no more is taken
+// than there is. The limit of files keeps this machine from that, whatever happens.
+static void test_more_memory_than_there_is(void **state) {
+    static const int bits[] = {40, 47, 62};
+    const struct rlimit few = {.rlim_cur = 1 << 26, .rlim_max = RLIM_INFINITY};
+    ggml_backend_dev_t isolated = isolate(ggml_backend_dev_by_name("CPU"), 0);
+    ggml_backend_buffer_type_t buft = ggml_backend_dev_buffer_type(isolated);
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+    for (int i = 0; i < 3; ++i) {
+        ggml_clear_error();
+        assert_null(ggml_backend_buft_alloc_buffer(buft, (size_t)1 << bits[i]));
+        assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_MEMORY);
+        assert_non_null(strstr(ggml_last_error(), strerror(ENOMEM)));
+    }
+    ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(buft, 1 << 20);
+    assert_non_null(buffer);
+    ggml_backend_buffer_free(buffer);
+    ggml_clear_error();
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_device_knows_what_memory_is_for),
         cmocka_unit_test(test_a_transfer_that_fails_later_fails_what_follows),
         cmocka_unit_test(test_transfers_of_any_size),
         cmocka_unit_test(test_a_kill_in_the_middle_of_a_transfer),
+        cmocka_unit_test(test_more_memory_than_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
