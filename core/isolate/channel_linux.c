@@ -3,9 +3,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
@@ -43,7 +45,7 @@ static uint64_t meminfo_bytes(const char *text, const char *key) {
 static uint64_t available_memory(void) {
     char text[4096] = "";
     struct sysinfo info;
-    FILE *file = fopen("/proc/meminfo", "r");
+    FILE *file = fopen("/proc/meminfo", "re");
     if (file) {
         text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
         fclose(file);
@@ -54,10 +56,19 @@ static uint64_t available_memory(void) {
     return ((uint64_t)info.freeram + info.bufferram + info.freeswap) * info.mem_unit;
 }
 
-// The pages are of no process, so a system that runs out of them ends any: it is asked first.
+// The pages are of no process, so a system that runs out of them ends any: it is asked first. A
+// file beyond the limit would end this process by a signal. Other signals wait meanwhile: they end
+// the call before Linux 6.11. Returns an errno.
 static int take_pages(int fd, size_t size) {
+    struct rlimit limit;
+    sigset_t all, before;
     if (size == 0 || size > INT64_MAX || size > available_memory()) return ENOMEM;
-    return posix_fallocate(fd, 0, (off_t)size);
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && size > limit.rlim_cur) return EFBIG;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = posix_fallocate(fd, 0, (off_t)size);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
 }
 
 // Sealed: the other process can't shrink it under this one, which would be a bus error.

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,15 @@ static void close_inherited(void) {
 #endif
     for (int fd = first; fd < MOST; ++fd)
         close(fd);
+}
+
+// What the driver logs must not get into a file that it opens, where the application has closed its
+// standard error output; and where nobody reads that any more, it is no reason to end.
+static void keep_standard_error(void) {
+    signal(SIGPIPE, SIG_IGN);
+    if (fcntl(STDERR_FILENO, F_GETFD) >= 0) return;
+    const int fd = open("/dev/null", O_WRONLY); // the first that is free
+    if (fd > ISOLATE_SOCKET_FD) close(fd);
 }
 
 // A crash is to be known at once, and not when all memory has been written to a file. Of one byte:
@@ -471,6 +481,7 @@ int isolate_serve(const char *path) {
     const int socket_flags = fcntl(ISOLATE_SOCKET_FD, F_SETFD, FD_CLOEXEC);
     if (socket_flags != 0) return EXIT_NO_SERVICE;
     close_inherited();
+    keep_standard_error();
     dump_no_core();
     probe_group_enter();
     ggml_log_set(log_to_stderr, NULL);

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Devices that another process computes, in applications with little: limited sizes of files,
+// signals that come all the time, no standard error output.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ggml-impl.h"
+#include "isolated.h"
+
+enum { MIB = 1 << 20 };
+
+static ggml_backend_dev_t cpu(void) {
+    return ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+}
+
+// In a process of its own, whose limits may be changed: `run` returns the line where it failed, 0
+// if it didn't.
+static void expect_of_child(int (*run)(void)) {
+    int left = -1;
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) _exit(run());
+    assert_int_equal(waitpid(child, &left, 0), child);
+    if (WIFSIGNALED(left)) fail_msg("ended by signal %d", WTERMSIG(left));
+    if (WEXITSTATUS(left) != 0) fail_msg("failed at line %d (modulo 256)", WEXITSTATUS(left));
+}
+
+#define REQUIRE(condition)                                                                         \
+    if (!(condition)) return __LINE__ % 256 ? __LINE__ % 256 : 1
+
+static bool can_allocate(ggml_backend_dev_t device, size_t size) {
+    ggml_clear_error();
+    ggml_backend_buffer_t buffer =
+        ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(device), size);
+    ggml_backend_buffer_free(buffer);
+    return buffer != NULL;
+}
+
+static ggml_backend_dev_t isolate_cpu(void) {
+    ggml_backend_dev_t isolated = NULL;
+    ggml_host_isolate(cpu(), NULL, &isolated);
+    return isolated;
+}
+
+// Memory that is shared counts as a file, and larger ones end a process by a signal.
+static int allocate_with_limited_files(void) {
+    const struct rlimit limit = {MIB, RLIM_INFINITY};
+    ggml_backend_dev_t isolated = isolate_cpu();
+    REQUIRE(isolated);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    REQUIRE(!can_allocate(isolated, 2 * MIB));
+    REQUIRE(ggml_last_status() == GGML_HOST_OUT_OF_MEMORY);
+    REQUIRE(strstr(ggml_last_error(), strerror(EFBIG)));
+    REQUIRE(can_allocate(isolated, MIB));
+    REQUIRE(ggml_host_isolated_free(isolated) == GGML_HOST_OK);
+    return 0;
+}
+
+static void test_limited_sizes_of_files(void **state) {
+    (void)state;
+    expect_of_child(allocate_with_limited_files);
+}
+
+static void do_nothing(int number) {
+    (void)number;
+}
+
+// As a profiler sends them. They end the call that takes pages on Linux before 6.11.
+static int allocate_while_signals_come(void) {
+    const struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    const struct itimerval often = {{.tv_usec = 500}, {.tv_usec = 500}};
+    ggml_backend_dev_t isolated = isolate_cpu();
+    REQUIRE(isolated);
+    REQUIRE(sigaction(SIGALRM, &action, NULL) == 0);
+    REQUIRE(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    for (int i = 0; i < 3; ++i)
+        REQUIRE(can_allocate(isolated, 64 * MIB));
+    REQUIRE(ggml_host_isolated_free(isolated) == GGML_HOST_OK);
+    return 0;
+}
+
+static void test_signals_while_memory_is_taken(void **state) {
+    (void)state;
+    expect_of_child(allocate_while_signals_come);
+}
+
+// What the driver logs must not get into a file that it opens.
+static int isolate_without_standard_error(void) {
+    char path[64], target[PATH_MAX] = "";
+    close(STDERR_FILENO);
+    ggml_backend_dev_t isolated = isolate_cpu();
+    REQUIRE(isolated);
+    snprintf(path, sizeof(path), "/proc/%ld/fd/2", (long)ggml_host_isolated_process(isolated));
+    REQUIRE(readlink(path, target, sizeof(target) - 1) > 0);
+    REQUIRE(strcmp(target, "/dev/null") == 0);
+    REQUIRE(ggml_host_isolated_free(isolated) == GGML_HOST_OK);
+    return 0;
+}
+
+static void test_no_standard_error(void **state) {
+    (void)state;
+    expect_of_child(isolate_without_standard_error);
+}
+
+// Whether the process ignores the signal.
+static bool ignores(int64_t process, int number) {
+    char path[64], line[256];
+    unsigned long long mask = 0;
+    snprintf(path, sizeof(path), "/proc/%ld/status", (long)process);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "SigIgn: %llx", &mask) == 1) break;
+    if (file) fclose(file);
+    return mask >> (number - 1) & 1;
+}
+
+// A warning of the driver that nobody reads any more is no reason to lose its device.
+static void test_nobody_reads_standard_error(void **state) {
+    (void)state;
+    ggml_backend_dev_t isolated = isolate(cpu(), 0);
+    assert_true(ignores(ggml_host_isolated_process(isolated), SIGPIPE));
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_limited_sizes_of_files),
+        cmocka_unit_test(test_signals_while_memory_is_taken),
+        cmocka_unit_test(test_no_standard_error),
+        cmocka_unit_test(test_nobody_reads_standard_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
