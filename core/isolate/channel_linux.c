@@ -226,7 +226,8 @@ void channel_close(struct channel *channel) {
     atomic_store(&channel->pid, 0);
     if (ours && channel->process.pid != 0 && channel->process.fd >= 0) {
         shutdown(channel->process.fd, SHUT_RDWR);
-        for (int i = 0; i < PATIENCE_MS && !probe_process_gone(&channel->process); ++i)
+        const int64_t end = wait_clock_ns() + (int64_t)PATIENCE_MS * 1000000;
+        while (wait_clock_ns() < end && !probe_process_gone(&channel->process))
             nanosleep(&moment, NULL);
         probe_process_end(&channel->process, &left);
     }

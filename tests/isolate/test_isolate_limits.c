@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Devices that another process computes, in applications with little: limited sizes of files,
-// signals that come all the time, no standard error output.
+// signals that come all the time, no standard error output, no time for a process that doesn't end.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -138,12 +138,28 @@ static void test_nobody_reads_standard_error(void **state) {
     assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
 }
 
+// Not counted in pauses, each of which takes longer than it should.
+static void test_a_process_that_does_not_end(void **state) {
+    const struct ggml_isolate_options options = {.size = sizeof(options), .helper = FAULTY_HELPER};
+    ggml_backend_dev_t isolated;
+    (void)state;
+    setenv("GGML_TEST_ISOLATE", "stay", 1);
+    assert_int_equal(ggml_host_isolate(cpu(), &options, &isolated), GGML_HOST_OK);
+    unsetenv("GGML_TEST_ISOLATE");
+    const pid_t process = (pid_t)ggml_host_isolated_process(isolated);
+    const int64_t start = ggml_time_us();
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_true(ggml_time_us() - start < 2500000);
+    assert_int_equal(kill(process, 0), -1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limited_sizes_of_files),
         cmocka_unit_test(test_signals_while_memory_is_taken),
         cmocka_unit_test(test_no_standard_error),
         cmocka_unit_test(test_nobody_reads_standard_error),
+        cmocka_unit_test(test_a_process_that_does_not_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
