@@ -88,6 +88,20 @@ static void test_one_of_two_devices(void **state) {
     }
 }
 
+// As programs put together that have nothing to list.
+static void test_empty_lists(void **state) {
+    static const char *const values[] = {
+        "", ",", " ", " , ,\t", "-", "nosuch", "VIRTUAL0 VIRTUAL1"};
+    struct virtual_host host;
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); ++i) {
+        ask_for(values[i]);
+        virtual_open(&host, "devices=1");
+        assert_false(is_isolated(ggml_backend_dev_by_name("VIRTUAL0")));
+        assert_int_equal(virtual_close(&host), 0);
+    }
+}
+
 static char logged[1024];
 
 static void keep(const char *text) {
@@ -269,6 +283,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_the_cpu_stays_in_the_application, ask_for_nothing),
         cmocka_unit_test_teardown(test_only_isolated_devices_are_found, ask_for_nothing),
         cmocka_unit_test_teardown(test_one_of_two_devices, ask_for_nothing),
+        cmocka_unit_test_teardown(test_empty_lists, ask_for_nothing),
         cmocka_unit_test_teardown(test_a_program_survives_a_bad_access, ask_for_nothing),
         cmocka_unit_test_teardown(test_the_plugin_ends_its_processes, ask_for_nothing),
         cmocka_unit_test_teardown(test_a_deadline, ask_for_nothing),

@@ -11,10 +11,12 @@
 #include "plugin/discover/filter.h"
 
 // A CPU device in the host's memory is what applications fall back on: they give it threads, and
-// functions of their own to call.
+// functions of their own to call. A list of nothing but commas means nothing, unlike one of
+// exclusions alone.
 static bool is_meant(const struct device_filter *filter, const struct host_plugin *plugin,
                      const struct host_device *device) {
-    if (device->hidden || device->isolated ||
+    const bool is_empty = filter->n_wanted == 0 && filter->n_excluded == 0;
+    if (device->hidden || device->isolated || is_empty ||
         !filter_allows_device(filter, plugin->name, device->name, device->device_id)) {
         return false;
     }
