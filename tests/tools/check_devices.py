@@ -173,7 +173,8 @@ def check_isolated():
         shutil.copy(plugin, folder)
 
         def show(*arguments, **environment):
-            return run("--plugin-path", folder, "--in-process", *arguments, GGML_VIRTUAL="devices=2", GGML_ISOLATE="VIRTUAL1", **environment)
+            environment = {"GGML_VIRTUAL": "devices=2", "GGML_ISOLATE": "VIRTUAL1", **environment}
+            return run("--plugin-path", folder, "--in-process", *arguments, **environment)
         document = load(show("--json"))
         processes = {device["name"]: device["process"] for device in document["devices"]}
         check("the JSON has the process of an isolated device", valid(document) and processes["VIRTUAL1"] and
@@ -186,6 +187,16 @@ def check_isolated():
               ["VIRTUAL0", "CPU"] and "GGML_ISOLATE: VIRTUAL1" in plugin_of(left, "virtual")["message"], left)
         table = show(GGML_PROBE_HELPER="/nonexistent/helper").stdout
         check("so does the table", re.search(r"GGML_ISOLATE: VIRTUAL1", table), table)
+        check("no entry is called missing then", "GGML_ISOLATE names" not in table, table)
+        table = show(GGML_DEVICES="VIRTUAL0").stdout
+        check("nor where others are excluded", "GGML_ISOLATE names" not in table, table)
+        for names in ("VIRTUAL1", "virtual,cpu", " virtual0 , -VIRTUAL1,", "-", ","):
+            table = show(GGML_ISOLATE=names).stdout
+            check("entries that are here aren't called missing", "GGML_ISOLATE names" not in table, table)
+        for table in (show(GGML_ISOLATE="VIRTUAL1,nosuch, -VIRTUAL7").stdout,
+                      run("--plugin-path", folder, GGML_VIRTUAL="devices=2", GGML_ISOLATE="VIRTUAL1,nosuch, -VIRTUAL7").stdout):
+            check("entries that aren't here are", "GGML_ISOLATE names no device or plugin here: nosuch, VIRTUAL7)" in
+                  " ".join(table.split()), table)
 
 
 def check_terminal(folder):

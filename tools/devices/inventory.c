@@ -328,6 +328,54 @@ const char *inventory_not_sandboxed(const struct inventory *inventory) {
     return ggml_probe_report_not_sandboxed(inventory->probe);
 }
 
+// --- GGML_ISOLATE --------------------------------------------------------------------------------
+
+static bool is_same(const char *entry, size_t length, const char *name, size_t name_length) {
+    return length == name_length && strncasecmp(entry, name, length) == 0;
+}
+
+// Whether the entry is a device's name or id, without its part, or a plugin's name.
+static bool is_here(const struct inventory *inventory, const char *entry, size_t length) {
+    for (size_t i = 0; i < inventory->n_devices; ++i) {
+        const struct ggml_backend_dev_props *props = &inventory->devices[i].props;
+        const char *id = props->device_id ? props->device_id : "";
+        if (is_same(entry, length, props->name, strlen(props->name)) ||
+            is_same(entry, length, id, strlen(id)) || is_same(entry, length, id, strcspn(id, "#")))
+            return true;
+    }
+    for (size_t i = 0; i < inventory->n_plugins; ++i) {
+        const char *name = inventory->plugins[i].record->name;
+        if (name && is_same(entry, length, name, strlen(name))) return true;
+    }
+    return false;
+}
+
+void inventory_not_found(const struct inventory *inventory, char *out_text, size_t size) {
+    static const char separators[] = ", \t";
+    const char *devices = getenv("GGML_DEVICES");
+    size_t used = 0;
+    out_text[0] = '\0';
+    if (devices && devices[0] != '\0') return;
+    for (size_t i = 0; i < inventory->n_plugins; ++i) {
+        const char *message = inventory->plugins[i].record->message;
+        if (message && strncmp(message, "GGML_ISOLATE", strlen("GGML_ISOLATE")) == 0) return;
+    }
+    const char *rest = getenv("GGML_ISOLATE");
+    for (; rest && *rest != '\0' && used < size; rest += strcspn(rest, ",")) {
+        rest += strspn(rest, separators);
+        const char *entry = *rest == '-' ? rest + 1 + strspn(rest + 1, " \t") : rest;
+        size_t length = strcspn(entry, ",");
+        while (length > 0 && strchr(" \t", entry[length - 1]))
+            --length;
+        if (length == 0 || is_here(inventory, entry, length)) continue;
+        const int n = snprintf(out_text + used, size - used, "%s%.*s", used > 0 ? ", " : "",
+                               (int)length, entry);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+// --- names ---------------------------------------------------------------------------------------
+
 const char *device_type_name(enum ggml_backend_dev_type type) {
     switch (type) {
     case GGML_BACKEND_DEVICE_TYPE_CPU: return "cpu";

@@ -103,6 +103,11 @@ const char *inventory_not_isolated(const struct inventory *inventory);
 const char *inventory_not_cached(const struct inventory *inventory);
 const char *inventory_not_sandboxed(const struct inventory *inventory);
 
+// Writes the entries of GGML_ISOLATE that are neither a device nor a plugin here, separated by
+// commas, as far as there is room; "" if there are none, or if not all devices are listed: because
+// of GGML_DEVICES, or because one could not be isolated, as its plugin's record says.
+void inventory_not_found(const struct inventory *inventory, char *out_text, size_t size);
+
 const char *device_type_name(enum ggml_backend_dev_type type);
 const char *machine_name(enum ggml_machine machine);
 const char *memory_quality_name(enum ggml_memory_quality quality);

@@ -156,13 +156,24 @@ static void print_device(const struct page *page, const struct device_entry *dev
     if (page->verbose) print_details(page, device->details);
 }
 
+// A line in brackets, or nothing if there is nothing to say.
+static void print_note(const struct page *page, const char *what, const char *why) {
+    if (why[0] == '\0') return;
+    unsigned column = (unsigned)printf("  ");
+    put(page, column, 3, "(%s: %s)", what, why);
+    putchar('\n');
+}
+
 static void print_devices(const struct page *page, const struct inventory *inventory) {
     const struct columns columns = measure(inventory);
+    char missing[512];
     heading("Devices", page);
     if (inventory->n_devices == 0)
         put_line(page, 2, 2, "none: see below why each plugin was refused");
     for (size_t i = 0; i < inventory->n_devices; ++i)
         print_device(page, &inventory->devices[i], &columns);
+    inventory_not_found(inventory, missing, sizeof(missing));
+    print_note(page, "GGML_ISOLATE names no device or plugin here", missing);
 }
 
 // One line of text for a GPU that no plugin serves, with what would serve it.
@@ -275,14 +286,6 @@ static void print_plugin(const struct page *page, const struct plugin_entry *plu
     }
     if (page->verbose)
         printf("%*s%.0f us, says the %s\n", INDENT, "", record->microseconds, plugin->source);
-}
-
-// A line in brackets, or nothing if there is nothing to say.
-static void print_note(const struct page *page, const char *what, const char *why) {
-    if (why[0] == '\0') return;
-    unsigned column = (unsigned)printf("  ");
-    put(page, column, 3, "(%s: %s)", what, why);
-    putchar('\n');
 }
 
 // A few names; a directory of the system's has thousands.
