@@ -53,7 +53,8 @@ GGML_ENV_ROW(GGML_CPU_LEVEL, "best",
              "x86-64-v3, x86-64-v4, x86-64-v4-vnni.")
 GGML_ENV_ROW(GGML_CPU_ALL_THREADS, "0",
              "1: the CPU plugin computes with as many threads as it is asked for, also with more "
-             "than there are processors, and where fewer are faster beside other programs.")
+             "than there are processors, and where fewer are faster beside other programs. guests: likewise, "
+             "and all but one come and go as they do beside other programs, to measure that.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, "0", "1: the CPU plugin computes every node by itself.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_ROUNDING, "0",
              "1: the CPU plugin multiplies quantised weights with columns as F32, never rounded to "

@@ -199,12 +199,25 @@ static bool is_lost(struct channel *channel) {
     return true;
 }
 
+// Waits for its end, so long at most.
+static bool ends_within(const struct channel *channel, int ms) {
+    const struct timespec moment = {.tv_nsec = 1000000};
+    const int64_t end = wait_clock_ns() + (int64_t)ms * 1000000;
+    while (!probe_process_gone(&channel->process)) {
+        if (wait_clock_ns() >= end) return false;
+        nanosleep(&moment, NULL);
+    }
+    return true;
+}
+
 // With the lock held. `fault`: reason for killing it, NULL if it ended by itself.
 static enum ggml_host_status lose(struct channel *channel, const char *fault) {
     struct probe_exit left = {0};
     char how[128];
     if (!atomic_load(&channel->lost)) {
         atomic_store(&channel->pid, 0);
+        // Its socket is closed a moment before it is gone.
+        if (!fault && !ends_within(channel, TICK_MS)) fault = "closed its connection and was ended";
         probe_process_end(&channel->process, &left);
         describe_exit(&left, how, sizeof(how));
         snprintf(channel->why, sizeof(channel->why), "%s", fault ? fault : how);
@@ -220,15 +233,12 @@ static enum ggml_host_status lose(struct channel *channel, const char *fault) {
 // Closing the socket ends the process; one that doesn't within PATIENCE_MS is killed. A forked
 // child only closes its descriptors: the process isn't its own.
 void channel_close(struct channel *channel) {
-    const struct timespec moment = {.tv_nsec = 1000000};
     struct probe_exit left;
     const bool ours = is_ours(channel);
     atomic_store(&channel->pid, 0);
     if (ours && channel->process.pid != 0 && channel->process.fd >= 0) {
         shutdown(channel->process.fd, SHUT_RDWR);
-        const int64_t end = wait_clock_ns() + (int64_t)PATIENCE_MS * 1000000;
-        while (wait_clock_ns() < end && !probe_process_gone(&channel->process))
-            nanosleep(&moment, NULL);
+        ends_within(channel, PATIENCE_MS);
         probe_process_end(&channel->process, &left);
     }
     if (channel->process.fd >= 0) close(channel->process.fd);

@@ -5,7 +5,8 @@
 //   nonsense N   taken over: answers of all kinds, by this seed, from the N-th request on
 //   flood        answers without reading what it is asked
 //   stay         answers what it is asked, and doesn't end with its socket
-//   short        makes the memory that it was given smaller, or tries to, frees its pages, and
+//   leave        closes its socket when it is asked to free a buffer or for a stream, and doesn't
+//   end short        makes the memory that it was given smaller, or tries to, frees its pages, and
 //                writes into it without end
 // A file is made at GGML_TEST_REACHED when the N-th call was reached.
 #define _GNU_SOURCE
@@ -146,7 +147,13 @@ _Noreturn static void be_taken_over(const char *how) {
         const struct isolate_answer good = {.number = request.number};
         if (fd >= 0) attack(fd);
         if (fd >= 0) close(fd);
-        if (strcmp(how, "short") == 0 || strcmp(how, "stay") == 0 || i < first % 24) {
+        if (strcmp(how, "leave") == 0 && request.kind > ISOLATE_BUFFER_NEW) {
+            close(ISOLATE_SOCKET_FD);
+            for (;;)
+                pause();
+        }
+        if (strcmp(how, "short") == 0 || strcmp(how, "stay") == 0 || strcmp(how, "leave") == 0 ||
+            i < first % 24) {
             give(&good, offsetof(struct isolate_answer, text) + 1);
         } else {
             answer_nonsense(&request);

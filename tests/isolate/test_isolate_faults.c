@@ -335,6 +335,19 @@ static void test_answers_to_no_question_end_it(void **state) {
     assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
 }
 
+// The reason is its own deed, not the signal by which the library ends it.
+static void test_a_process_that_hangs_up_is_blamed_for_it(void **state) {
+    (void)state;
+    const struct ggml_isolate_options options = {.size = sizeof(options), .helper = FAULTY_HELPER};
+    ggml_backend_dev_t isolated;
+    setenv("GGML_TEST_ISOLATE", "leave", 1);
+    assert_int_equal(ggml_host_isolate(cpu(), &options, &isolated), GGML_HOST_OK);
+    assert_null(ggml_backend_dev_init(isolated, NULL));
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    assert_non_null(strstr(ggml_host_isolated_lost(isolated), "closed its connection"));
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
 static void do_nothing(int number) {
     (void)number;
 }
@@ -392,6 +405,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_the_process_may_be_taken_over),
         cmocka_unit_test(test_shared_memory_stays_as_large_as_it_was),
         cmocka_unit_test(test_answers_to_no_question_end_it),
+        cmocka_unit_test(test_a_process_that_hangs_up_is_blamed_for_it),
         cmocka_unit_test(test_a_deadline_holds_under_signals),
     };
     return argc == 2 && strcmp(argv[1], "hostile") == 0
