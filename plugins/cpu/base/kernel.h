@@ -37,6 +37,7 @@ struct cpu_task {
     struct cpu_team *team;
     bool use_ref; // no fusion, no shortcuts
     bool exact;   // operands are not rounded, whatever the node permits
+    bool guests;  // other threads than 0 come and go, see cpu_task_take()
 };
 
 // Waits for the node's other threads; ith is the calling one. Every thread of the task calls it the
@@ -57,9 +58,15 @@ typedef int64_t (*cpu_cost_fn)(const struct ggml_tensor *node);
 
 #define CPU_COST_PARALLEL 16384
 
-// This thread's half-open range of n items, split evenly.
+// This thread's half-open range of n items, split evenly; thread 0 has all where others come and
+// go.
 static inline void cpu_task_range(const struct cpu_task *task, int64_t n, int64_t *out_begin,
                                   int64_t *out_end) {
+    if (task->guests) {
+        *out_begin = 0;
+        *out_end = task->ith == 0 ? n : 0;
+        return;
+    }
     *out_begin = n * task->ith / task->nth;
     *out_end = n * (task->ith + 1) / task->nth;
 }
@@ -73,7 +80,10 @@ struct cpu_range {
 // leaves the rest to others; false when none are left. `range` begins as {0}. Three quarters are
 // even parts; pieces of the rest become smaller and smaller (guided self-scheduling:
 // Polychronopoulos and Kuck, 1987), but have `least` items where that leaves some for every thread.
-// Between two barriers only one kind of items is shared out so. [stream]
+// Between two barriers only one kind of items is shared out so. Where threads come and go, all are
+// small pieces, and a thread that was away may ask for items of a node that is done with: what it
+// reads before it is given any must be the node and what its operands are, not what they hold.
+// [stream]
 bool cpu_task_take(const struct cpu_task *task, int64_t n, int64_t least, struct cpu_range *range);
 
 // Another process or thread may write to the memory that a number was read from: the compiler may

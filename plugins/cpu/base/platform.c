@@ -31,6 +31,26 @@ uint64_t cpu_clock_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+// Windows counts in ticks, which are longer than turns.
+uint64_t cpu_thread_time_ns(void) {
+#ifdef _WIN32
+    return cpu_clock_ns();
+#else
+    struct timespec ran;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran) != 0) return cpu_clock_ns();
+    return (uint64_t)ran.tv_sec * 1000000000u + (uint64_t)ran.tv_nsec;
+#endif
+}
+
+void cpu_thread_rest(void) {
+#ifdef _WIN32
+    SwitchToThread();
+#else
+    const struct timespec moment = {0, 50000};
+    nanosleep(&moment, NULL);
+#endif
+}
+
 #if defined(_WIN32)
 // All signals are blocked in the new thread, so that the application's threads get them.
 int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument) {
@@ -107,12 +127,7 @@ void cpu_thread_move_off(const int *processors, int n) {
 // Windows: a sleep takes until the next tick of a clock that ticks a hundred times a second.
 void cpu_thread_sleep(_Atomic uint32_t *word, uint32_t value) {
     (void)word, (void)value;
-#if defined(_WIN32)
-    SwitchToThread();
-#else
-    const struct timespec moment = {0, 50000};
-    nanosleep(&moment, NULL);
-#endif
+    cpu_thread_rest();
 }
 
 // Nobody sleeps for long.

@@ -17,6 +17,8 @@ bool cpu_thread_priority(enum ggml_sched_priority priority);
 // Sleeps until the word is woken, if it is `value`, for a millisecond at most; for a moment where
 // systems know no such sleep. [any-thread]
 void cpu_thread_sleep(_Atomic uint32_t *word, uint32_t value);
+// Sleeps for a moment, so that whoever wants the processor has it. [any-thread]
+void cpu_thread_rest(void);
 // Wakes all that sleep on it. [any-thread]
 void cpu_thread_wake(_Atomic uint32_t *word);
 // How many processors a thread may run on; 0 where that is unknown. [any-thread]
@@ -28,6 +30,9 @@ int cpu_thread_processor(void);
 void cpu_thread_move_off(const int *processors, int n);
 // The clock of extension "ggml.profile" in nanoseconds. [any-thread]
 uint64_t cpu_clock_ns(void);
+// Nanoseconds that the calling thread has run; the clock's where systems do not count them.
+// [any-thread]
+uint64_t cpu_thread_time_ns(void);
 // Model of the CPU, NUL-terminated; false when unknown. [any-thread]
 bool cpu_model(char *out_name, size_t size);
 // Memory of the machine in bytes, free <= total; 0 and 0 when unknown. [any-thread]

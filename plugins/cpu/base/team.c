@@ -11,6 +11,7 @@
 
 #include "base/kernel.h"
 #include "base/platform.h"
+#include "base/turn.h"
 #include "base/util.h"
 
 enum {
@@ -20,6 +21,10 @@ enum {
     LEAST_ASLEEP = 16,   // waits that are sleeps after a long yield, twice as many after another
     MOST_ASLEEP = 1024,
     MOVE_INTERVAL = 5000000, // ns
+    PIECE_BITS = 40,         // of the items taken, below the number of barriers
+    SPINS_PER_LOOK = 256,
+    LONG_WAIT = 2000000, // ns that a guest waits for thread 0, then leaves it the processor
+    GUESTS_LEAST = 8,    // part of the usual least number of items
 };
 
 static _Thread_local int waits_asleep;    // from now on
@@ -102,11 +107,110 @@ static void move_apart(struct cpu_team *team, int ith) {
     cpu_thread_move_off(others, n);
 }
 
+// --- guests --------------------------------------------------------------------------------------
+
+// Of the calling thread in the graph that it is a guest of.
+static _Thread_local struct {
+    uint32_t barriers; // passed
+    bool is_busy;
+    bool leaves;
+    bool gives_way; // since its turn is over
+    struct cpu_turn turn;
+} guest;
+
+static bool turn_is_over(void) {
+    return cpu_turn_is_over(&guest.turn, cpu_clock_ns(), cpu_thread_time_ns());
+}
+
+bool cpu_guest_enter(struct cpu_team *team, int *out_place) {
+    *out_place = atomic_load_explicit(&team->places[0], memory_order_relaxed) - 1;
+    guest.barriers = 0;
+    guest.is_busy = guest.leaves = false;
+    const uint64_t now = cpu_clock_ns();
+    if (!team->may_move || *out_place < 0 || *out_place != cpu_thread_processor() ||
+        now - moved_last < MOVE_INTERVAL)
+        return true;
+    moved_last = now;
+    return false;
+}
+
+void cpu_guest_begin(uint32_t barriers) {
+    guest.barriers = barriers;
+}
+
+bool cpu_guest_leaves(const struct cpu_team *team, int ith) {
+    return team->guests && ith > 0 && guest.leaves;
+}
+
+// To sleep leaves the processor to another program for a whole turn of that; to yield would give
+// away what is left of this thread's own.
+void cpu_guest_rest(void) {
+    if (!guest.gives_way) {
+        cpu_turn_resume(&guest.turn, cpu_clock_ns(), cpu_thread_time_ns());
+        return;
+    }
+    guest.gives_way = false;
+    cpu_thread_rest();
+    cpu_turn_begin(&guest.turn, cpu_clock_ns(), cpu_thread_time_ns());
+}
+
+// The last one lets thread 0 go on.
+static void stop_being_busy(struct cpu_team *team) {
+    if (!guest.is_busy) return;
+    guest.is_busy = false;
+    if (atomic_fetch_sub(&team->busy.word, 1) == 1) cpu_signal_tell(&team->busy);
+}
+
+static uint64_t mark_of(uint32_t barriers) {
+    return (uint64_t)barriers << PIECE_BITS;
+}
+
+// After the exchange nobody takes items of before; who did is counted as busy.
+static void lead(struct cpu_team *team) {
+    const uint32_t barriers = atomic_load_explicit(&team->generation.word, memory_order_relaxed);
+    uint32_t busy;
+    atomic_exchange(&team->pieces, mark_of(barriers + 1));
+    while ((busy = atomic_load(&team->busy.word)) > 0)
+        team->waited += cpu_signal_wait(&team->busy, busy);
+    atomic_store_explicit(&team->generation.word, barriers + 1, memory_order_release);
+    cpu_team_join(team, 0);
+}
+
+// A guest that is late passes at once. Thread 0 may be waiting for this guest's processor.
+static void follow(struct cpu_team *team) {
+    const uint32_t barrier = ++guest.barriers;
+    uint64_t start = 0;
+    stop_being_busy(team);
+    for (int i = 0; !guest.leaves; i = (i + 1) % SPINS_PER_LOOK) {
+        if (atomic_load_explicit(&team->generation.word, memory_order_acquire) >= barrier) return;
+        cpu_thread_pause();
+        if (i < SPINS_PER_LOOK - 1) continue;
+        if (start == 0) start = cpu_clock_ns();
+        guest.gives_way = turn_is_over() || guest.turn.seen - start > LONG_WAIT;
+        guest.leaves = guest.gives_way || atomic_load(&team->is_over);
+    }
+}
+
+void cpu_team_end(struct cpu_team *team) {
+    if (!team->guests) return;
+    atomic_store(&team->is_over, true);
+    lead(team);
+}
+
+// --- barrier -------------------------------------------------------------------------------------
+
 // A central barrier: the last to arrive resets the count before it lets the others go, so it can be
 // used again at once. The count's acquire and release order all that was written before the barrier
 // before all that is read after it.
 void cpu_team_barrier(struct cpu_team *team, int ith) {
     if (team->n <= 1) return;
+    if (team->guests) {
+        if (ith == 0)
+            lead(team);
+        else
+            follow(team);
+        return;
+    }
     const uint32_t generation = atomic_load_explicit(&team->generation.word, memory_order_relaxed);
     if (atomic_fetch_add_explicit(&team->arrived, 1, memory_order_acq_rel) == team->n - 1) {
         atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
@@ -131,9 +235,51 @@ static int64_t next_size(int64_t n, int64_t begin, int64_t least, int nth) {
     return MIN(n - begin, MAX(least, size));
 }
 
+// Pieces become smaller and smaller: a guest leaves after one. False if other barriers were passed,
+// or nothing is left.
+static bool take_piece(struct cpu_team *team, uint32_t barriers, int64_t n, int64_t least,
+                       struct cpu_range *range) {
+    uint64_t taken = atomic_load(&team->pieces);
+    int64_t begin, size;
+    do {
+        if (taken >> PIECE_BITS != mark_of(barriers) >> PIECE_BITS) return false;
+        begin = (int64_t)(taken - mark_of(barriers));
+        size = MIN(n - begin, MAX(least, (n - begin) / (4 * (int64_t)team->n)));
+        if (size <= 0) return false;
+    } while (!atomic_compare_exchange_weak(&team->pieces, &taken, taken + (uint64_t)size));
+    *range = (struct cpu_range){begin, begin + size};
+    return true;
+}
+
+// A guest is busy before it takes anything, so that whoever sees a piece taken sees that too. One
+// that is late does without the clocks, which take longer than the way to the next barrier.
+static bool take_as_guest(struct cpu_team *team, int64_t n, int64_t least,
+                          struct cpu_range *range) {
+    const bool is_late = atomic_load(&team->generation.word) != guest.barriers;
+    if (!guest.leaves && !is_late) guest.leaves = guest.gives_way = turn_is_over();
+    if (!guest.leaves && !is_late) {
+        if (!guest.is_busy) atomic_fetch_add(&team->busy.word, 1);
+        guest.is_busy = true;
+        if (take_piece(team, guest.barriers, n, least, range)) return true;
+    }
+    stop_being_busy(team);
+    return false;
+}
+
+static bool take_with_guests(const struct cpu_task *task, int64_t n, int64_t least,
+                             struct cpu_range *range) {
+    struct cpu_team *team = task->team;
+    least = MAX(1, least / GUESTS_LEAST);
+    range->begin = range->end;
+    if (task->ith > 0) return take_as_guest(team, n, least, range);
+    return take_piece(team, atomic_load_explicit(&team->generation.word, memory_order_relaxed), n,
+                      least, range);
+}
+
 // What is taken orders nothing: barriers do.
 bool cpu_task_take(const struct cpu_task *task, int64_t n, int64_t least, struct cpu_range *range) {
     int64_t begin = range->end, size = n - begin;
+    if (task->guests) return take_with_guests(task, n, least, range);
     if (task->nth > 1) {
         _Atomic int64_t *taken = &task->team->taken;
         least = MAX(1, MIN(least, (n + task->nth - 1) / task->nth));

@@ -20,8 +20,10 @@
 enum {
     SPINS_PER_POLL = 1024,
     MAX_IDLE_POOLS = 4,
-    // Low bits of the epoch: threads that take part.
+    // Low bits of the epoch: threads that take part, and whether all but the first are guests.
     EPOCH_SHIFT = 16,
+    EPOCH_GUESTS = 1 << 15,
+    DOOR_CLOSED = 1 << 30,
 };
 
 struct worker {
@@ -46,6 +48,7 @@ struct ggml_threadpool {
     _Atomic bool paused;
     _Atomic bool stop;
     struct cpu_signal running; // workers that have not finished this piece of work
+    struct cpu_signal door;    // guests at this piece of work; DOOR_CLOSED: no more come in
     struct cpu_team *team;
     cpu_share_fn share;
     void *context;
@@ -53,7 +56,8 @@ struct ggml_threadpool {
     int n_workers; // started
     bool started;
     bool caller_placed;
-    bool takes_all;         // threads, whoever else wants the processors
+    bool is_fixed; // the way, whoever else wants the processors:
+    struct cpu_way fixed;
     struct cpu_crowd crowd; // under use, as what follows
     int n_processors;       // that workers may run on; 0: unknown
     int n_until_count;      // graphs until that is asked again
@@ -86,7 +90,7 @@ __attribute__((constructor)) static void watch_forks(void) {
 // --- workers ---------------------------------------------------------------------------
 
 static int threads_of(uint64_t epoch) {
-    return (int)(epoch & ((1u << EPOCH_SHIFT) - 1));
+    return (int)(epoch & (EPOCH_GUESTS - 1));
 }
 
 // Whether the epoch is a new one, and one that the worker has to do with.
@@ -160,6 +164,34 @@ static void place_thread(const struct ggml_threadpool *pool, int index) {
     ggml_sdk_host_release(host);
 }
 
+// Whether the graph that is being computed has guests; nothing of it changes until they left.
+static bool come_in(struct ggml_threadpool *pool) {
+    uint32_t inside = atomic_load(&pool->door.word);
+    while (!(inside & DOOR_CLOSED)) {
+        if (atomic_compare_exchange_weak(&pool->door.word, &inside, inside + 1)) return true;
+    }
+    return false;
+}
+
+static void go_out(struct ggml_threadpool *pool) {
+    if (atomic_fetch_sub(&pool->door.word, 1) == DOOR_CLOSED + 1) cpu_signal_tell(&pool->door);
+}
+
+// Comes back until the graph, or the one that follows meanwhile, is computed.
+static void be_guest(const struct worker *worker, int n_threads) {
+    struct ggml_threadpool *pool = worker->pool;
+    for (bool leaves = true; leaves;) {
+        int place;
+        cpu_guest_rest();
+        if (!come_in(pool)) return;
+        const bool stays = cpu_guest_enter(pool->team, &place);
+        if (stays) pool->share(pool->context, worker->index, n_threads);
+        leaves = !stays || cpu_guest_leaves(pool->team, worker->index);
+        go_out(pool);
+        if (!stays) cpu_thread_move_off(&place, 1);
+    }
+}
+
 // Workers that do not take part read nothing but the epoch: share and context may belong to the
 // next piece of work by then.
 static void *worker_main(void *argument) {
@@ -177,6 +209,10 @@ static void *worker_main(void *argument) {
         last_epoch = wait_for_work(worker, last_epoch);
         if (atomic_load(&pool->stop)) return NULL;
         const int n_threads = threads_of(last_epoch);
+        if (last_epoch & EPOCH_GUESTS) {
+            be_guest(worker, n_threads);
+            continue;
+        }
         cpu_team_join(pool->team, worker->index);
         pool->share(pool->context, worker->index, n_threads);
         if (atomic_fetch_sub(&pool->running.word, 1) == 1) cpu_signal_tell(&pool->running);
@@ -200,10 +236,11 @@ static void start_workers(struct ggml_threadpool *pool) {
 
 // The lock is taken even if nobody sleeps: a worker between its last look and its sleep would miss
 // the change. No thread: all end.
-static void wake_workers(struct ggml_threadpool *pool, int n_threads) {
+static void wake_workers(struct ggml_threadpool *pool, int n_threads, bool guests) {
     pthread_mutex_lock(&pool->lock);
     const uint64_t last = atomic_load(&pool->epoch), count = (last >> EPOCH_SHIFT) + 1;
-    atomic_store(&pool->epoch, count << EPOCH_SHIFT | (uint64_t)n_threads);
+    atomic_store(&pool->epoch,
+                 count << EPOCH_SHIFT | (guests ? EPOCH_GUESTS : 0) | (uint64_t)n_threads);
     if (pool->sleepers.n > 0) pthread_cond_broadcast(&pool->sleepers.wake);
     if (pool->spares.n > 0 && (n_threads > threads_of(last) || n_threads == 0))
         pthread_cond_broadcast(&pool->spares.wake);
@@ -242,6 +279,8 @@ static void take_over(struct ggml_threadpool *pool) {
         atomic_store(&pool->epoch, 0); // or new workers would take the parent's work for theirs
         atomic_store(&pool->running.word, 0);
         atomic_store(&pool->running.sleepers, 0);
+        atomic_store(&pool->door.word, DOOR_CLOSED);
+        atomic_store(&pool->door.sleepers, 0);
         pool->sleepers.n = pool->spares.n = 0;
         pool->n_workers = 0;
         pool->started = pool->caller_placed = false;
@@ -251,9 +290,10 @@ static void take_over(struct ggml_threadpool *pool) {
 }
 
 // Of the environment.
-static bool all_threads_are_wanted(void) {
+static void read_way(struct ggml_threadpool *pool) {
     const char *value = ggml_sdk_config("GGML_CPU_ALL_THREADS");
-    return value && strcmp(value, "1") == 0;
+    pool->fixed.guests = value && strcmp(value, "guests") == 0;
+    pool->is_fixed = pool->fixed.guests || (value && strcmp(value, "1") == 0);
 }
 
 // Starts no threads: the first graph that uses several starts as many as it needs. NULL with a
@@ -281,7 +321,8 @@ struct ggml_threadpool *cpu_threadpool_new(const struct ggml_threadpool_params *
     pthread_cond_init(&pool->spares.wake, NULL);
     atomic_store(&pool->paused, params->paused);
     pool->process = this_process();
-    pool->takes_all = all_threads_are_wanted();
+    atomic_store(&pool->door.word, DOOR_CLOSED);
+    read_way(pool);
     return pool;
 }
 
@@ -291,7 +332,7 @@ void cpu_threadpool_free(struct ggml_threadpool *pool) {
     take_over(pool);
     pthread_mutex_lock(&pool->use);
     atomic_store(&pool->stop, true);
-    wake_workers(pool, 0);
+    wake_workers(pool, 0, false);
     for (int i = 0; i < pool->n_workers; ++i)
         pthread_join(pool->workers[i].thread, NULL);
     pthread_mutex_unlock(&pool->use);
@@ -332,6 +373,18 @@ int cpu_threadpool_begin(struct ggml_threadpool *pool, int n_threads) {
     return MAX(1, MIN(n_threads, pool->n_workers + 1));
 }
 
+static void wait_until(struct cpu_signal *signal, uint32_t value, struct cpu_team *team) {
+    uint32_t now;
+    while ((now = atomic_load(&signal->word)) != value)
+        team->waited += cpu_signal_wait(signal, now);
+}
+
+static void see_off(struct ggml_threadpool *pool, struct cpu_team *team) {
+    cpu_team_end(team);
+    atomic_fetch_or(&pool->door.word, DOOR_CLOSED);
+    wait_until(&pool->door, DOOR_CLOSED, team);
+}
+
 // running is set before the epoch changes, so that no worker can count itself off too early.
 static void run_shares(struct ggml_threadpool *pool, struct cpu_team *team, cpu_share_fn share,
                        void *context) {
@@ -340,13 +393,17 @@ static void run_shares(struct ggml_threadpool *pool, struct cpu_team *team, cpu_
         pool->share = share;
         pool->context = context;
         cpu_team_join(team, 0);
-        atomic_store(&pool->running.word, (uint32_t)team->n - 1);
-        wake_workers(pool, team->n);
+        if (team->guests)
+            atomic_store(&pool->door.word, 0);
+        else
+            atomic_store(&pool->running.word, (uint32_t)team->n - 1);
+        wake_workers(pool, team->n, team->guests);
     }
     share(context, 0, team->n);
-    uint32_t running = 0;
-    while (team->n > 1 && (running = atomic_load(&pool->running.word)) > 0)
-        team->waited += cpu_signal_wait(&pool->running, running);
+    if (team->n > 1 && team->guests)
+        see_off(pool, team);
+    else if (team->n > 1)
+        wait_until(&pool->running, 0, team);
 }
 
 // Threads that are bound are where the application or the user wants them, and stay there.
@@ -368,14 +425,16 @@ static int most_threads(struct ggml_threadpool *pool, int n_threads) {
 
 void cpu_threadpool_run(struct ggml_threadpool *pool, struct cpu_team *team, int n_threads,
                         uint64_t kind, cpu_share_fn share, void *context) {
-    const bool may_choose = n_threads > 1 && !is_bound(pool);
-    const bool may_leave_out = may_choose && !pool->takes_all;
-    const int n = may_leave_out ? most_threads(pool, n_threads) : n_threads;
-    team->may_move = may_choose;
-    team->n = may_leave_out ? cpu_crowd_threads(&pool->crowd, kind, n) : n;
+    const bool may_move = n_threads > 1 && !is_bound(pool);
+    const bool may_choose = may_move && !pool->is_fixed;
+    const int n = may_choose ? most_threads(pool, n_threads) : n_threads;
+    const struct cpu_way way = may_choose ? cpu_crowd_way(&pool->crowd, kind, n) : pool->fixed;
+    team->may_move = may_move;
+    team->n = n - way.less;
+    team->guests = way.guests && n > 1;
     const uint64_t start = cpu_clock_ns();
     run_shares(pool, team, share, context);
-    if (may_leave_out)
+    if (may_choose)
         cpu_crowd_note(&pool->crowd, n, (int64_t)(cpu_clock_ns() - start), team->waited);
 }
 

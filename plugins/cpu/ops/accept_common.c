@@ -10,6 +10,10 @@ size_t cpu_work_none(const struct ggml_tensor *node, int n_threads) {
     return 0;
 }
 
+size_t cpu_work_barrier(const struct ggml_tensor *node, int n_threads) {
+    return cpu_work_none(node, n_threads);
+}
+
 // The default measure: elements of the result.
 int64_t cpu_cost_dst(const struct ggml_tensor *node) {
     return ggml_nelements(node);

@@ -58,7 +58,10 @@ bool cpu_supports_op(const struct ggml_tensor *node);
 // --- columns shared by several families ------------------------------------------------
 
 bool cpu_accepts_binary(const struct ggml_tensor *node);
+// Nothing. Of a kernel with the first one each thread's share is computed by itself, so that fewer
+// threads than shares can do it.
 size_t cpu_work_none(const struct ggml_tensor *node, int n_threads);
+size_t cpu_work_barrier(const struct ggml_tensor *node, int n_threads);
 // Elements of the result, of src0.
 int64_t cpu_cost_dst(const struct ggml_tensor *node);
 int64_t cpu_cost_src0(const struct ggml_tensor *node);

@@ -12,7 +12,8 @@
 //            types it takes: T_<TYPE>, or'ed; T_FLOATS (F32 F16 BF16), T_QUANTS, T_ANY (does not
 //            matter); T_NONE: the operand is absent
 //   accepts  says no to the shapes and layouts that the kernel does not compute (accept_*.c)
-//   work     bytes of work memory: cpu_work_none or a function
+//   work     bytes of work memory: cpu_work_none, if threads have nothing to do with each other;
+//            cpu_work_barrier, if they need none but may wait for each other; or a function
 //   cost     decides between one and all threads: cpu_cost_dst, cpu_cost_src0 or a function
 #include "ops/attention/attention_list.inl"
 #include "ops/binary/binary_list.inl"

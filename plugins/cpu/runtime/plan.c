@@ -60,6 +60,11 @@ static enum ggml_status reserve(struct cpu_plan *plan, int n) {
     return GGML_STATUS_SUCCESS;
 }
 
+// Kernels that share out most of their work by cpu_task_take(), and keep to its conditions.
+static bool takes_pieces(const struct ggml_tensor *node) {
+    return node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_FLASH_ATTN_EXT;
+}
+
 // A step needs a barrier before it where it or the one before has several threads: steps in a row
 // that thread 0 computes alone need none. One piece of scratch memory serves all steps, so its size
 // is the largest.
@@ -72,6 +77,8 @@ static void add_step(struct cpu_plan *plan, struct ggml_tensor *node,
         .node = node,
         .kernel = cpu_level()->kernels[cpu_kernel_index(kernel)],
         .parallel = parallel,
+        .takes = parallel && takes_pieces(node),
+        .splits = parallel && kernel->work == cpu_work_none,
         .barrier = plan->n_steps > 0 && (parallel || after_parallel),
         .first_node = first_node,
         .n_nodes = n_nodes,

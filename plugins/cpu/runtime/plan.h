@@ -12,6 +12,8 @@ struct cpu_step {
     struct ggml_tensor *node;
     cpu_kernel_fn kernel;
     bool parallel;  // on all threads; otherwise on thread 0
+    bool takes;     // whoever is there may take pieces, see cpu_task_take()
+    bool splits;    // any number of threads could compute it one after the other
     bool barrier;   // all threads meet before it
     int first_node; // index in the graph of the first node that it computes
     int n_nodes;    // that it computes

@@ -16,6 +16,7 @@ struct execution {
     // so that every thread leaves at the same step.
     _Atomic int last_step;
     _Atomic int status;
+    _Atomic uint64_t place; // where guests begin: the step of thread 0, and barriers until there
 };
 
 // Of several failures the status of the first is kept, and the earliest step is the last.
@@ -27,31 +28,73 @@ static void stop_after(struct execution *execution, int step, enum ggml_status s
     }
 }
 
+// Computes the shares of more threads than there are, as whoever is there takes them.
+static enum ggml_status run_parts(const struct cpu_step *step, const struct cpu_task *task,
+                                  struct cpu_team *solo) {
+    enum { PARTS_PER_THREAD = 8 };
+    const int n_parts = PARTS_PER_THREAD * task->nth;
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    struct cpu_range range = {0};
+    while (cpu_task_take(task, n_parts, 1, &range)) {
+        for (int64_t i = range.begin; i < range.end; ++i) {
+            struct cpu_task part = *task;
+            part.ith = (int)i;
+            part.nth = n_parts;
+            part.team = solo;
+            part.guests = false;
+            const enum ggml_status failure = step->kernel(&part);
+            if (failure != GGML_STATUS_SUCCESS) status = failure;
+        }
+    }
+    return status;
+}
+
 // Flags are looked at here and not when planning: the application may change them between two runs
 // of a plan.
 static void run_step(struct execution *execution, int i, int ith, int nth) {
     const struct cpu_step *step = &execution->plan->steps[i];
-    if (!(step->node->flags & GGML_TENSOR_FLAG_COMPUTE) || (!step->parallel && ith != 0)) return;
+    const bool guests = execution->team.guests;
+    const bool shared = guests ? step->takes || step->splits : step->parallel;
+    if (!(step->node->flags & GGML_TENSOR_FLAG_COMPUTE) || (!shared && ith != 0)) return;
     const struct cpu_task task = {
         .dst = step->node,
         .ith = ith,
-        .nth = step->parallel ? nth : 1,
+        .nth = shared ? nth : 1,
         .work = execution->run->work,
         .work_size = execution->plan->work_size,
-        .team = step->parallel ? &execution->team : &execution->solo,
+        .team = shared ? &execution->team : &execution->solo,
         .use_ref = execution->plan->use_ref,
         .exact = execution->plan->exact,
+        .guests = shared && guests,
     };
-    const enum ggml_status status = step->kernel(&task);
+    const enum ggml_status status =
+        guests && step->splits ? run_parts(step, &task, &execution->solo) : step->kernel(&task);
     if (status != GGML_STATUS_SUCCESS) stop_after(execution, i, status);
+}
+
+// A guest begins with the step that thread 0 is at.
+static int first_step(struct execution *execution, int ith) {
+    if (!execution->team.guests || ith == 0) return 0;
+    const uint64_t place = atomic_load(&execution->place);
+    cpu_guest_begin((uint32_t)place);
+    return (int)(place >> 32);
+}
+
+// Thread 0 is at step i, behind the barrier before it.
+static void tell_place(struct execution *execution, int i) {
+    const uint32_t barriers = atomic_load(&execution->team.generation.word);
+    atomic_store(&execution->place, (uint64_t)i << 32 | barriers);
 }
 
 // Compiled twice, so that graphs whose times nobody wants do not ask for it at each step.
 static inline void run_steps(struct execution *execution, int ith, int nth,
                              struct cpu_profile *profile) {
     const struct cpu_run *run = execution->run;
-    for (int i = 0; i < execution->plan->n_steps; ++i) {
-        if (execution->plan->steps[i].barrier) cpu_team_barrier(&execution->team, ith);
+    const int first = first_step(execution, ith);
+    for (int i = first; i < execution->plan->n_steps; ++i) {
+        if (execution->plan->steps[i].barrier && i > first) cpu_team_barrier(&execution->team, ith);
+        if (cpu_guest_leaves(&execution->team, ith)) return;
+        if (execution->team.guests && ith == 0) tell_place(execution, i);
         if (atomic_load(&execution->last_step) < i) {
             if (nth == 1) return;
             continue;
@@ -138,6 +181,7 @@ enum ggml_status cpu_plan_run(const struct cpu_plan *plan, const struct cpu_run 
     struct execution execution = {.plan = plan, .run = run, .team = {.n = 1}, .solo = {.n = 1}};
     atomic_init(&execution.last_step, INT_MAX);
     atomic_init(&execution.status, GGML_STATUS_SUCCESS);
+    atomic_init(&execution.place, 0);
     const enum ggml_status status = check_data(plan);
     if (status != GGML_STATUS_SUCCESS) return status;
     if (!plan->parallel) {

@@ -28,7 +28,7 @@ CPU_KERNEL_ROW(OPT_STEP_SGD, ANY, cpu_opt_step_sgd, T_F32, T_F32, T_F32, T_F32,
                cpu_accepts_opt_step, cpu_work_none, cpu_cost_dst)
 #define CPU_CUSTOM_ROW(op)                                                                         \
     CPU_KERNEL_ROW(op, ANY, cpu_custom, T_ANY, T_ANY, T_ANY, T_ANY, cpu_accepts_custom,            \
-                   cpu_work_none, cpu_cost_custom)
+                   cpu_work_barrier, cpu_cost_custom)
 CPU_CUSTOM_ROW(MAP_CUSTOM1)
 CPU_CUSTOM_ROW(MAP_CUSTOM2)
 CPU_CUSTOM_ROW(MAP_CUSTOM3)
