@@ -10,6 +10,7 @@
 #include <cmocka.h>
 // clang-format on
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,9 @@ static void run(struct shared *s, int n_guests) {
         threads[i] = (struct thread){s, i};
         assert_int_equal(pthread_create(&handles[i], NULL, visit, &threads[i]), 0);
     }
+    // On a busy machine all rounds would be over before a guest comes.
+    while (n_guests > 0 && atomic_load(&s->of_guests) == 0)
+        sched_yield();
     for (int round = 0; round < ROUNDS; ++round) {
         if (round > 0) cpu_team_barrier(&s->team, 0);
         take_all(s, 0, round);
@@ -95,13 +99,9 @@ static void run(struct shared *s, int n_guests) {
 
 static void test_each_item_once(void **state) {
     static struct shared shared;
-    int64_t of_guests = 0;
     (void)state;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 4; ++i)
         run(&shared, N_THREADS - 1);
-        of_guests += atomic_load(&shared.of_guests);
-    }
-    assert_true(of_guests > 0);
 }
 
 // Thread 0 waits for none that does not come.
