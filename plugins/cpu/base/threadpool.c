@@ -177,16 +177,18 @@ static void go_out(struct ggml_threadpool *pool) {
     if (atomic_fetch_sub(&pool->door.word, 1) == DOOR_CLOSED + 1) cpu_signal_tell(&pool->door);
 }
 
-// Comes back until the graph, or the one that follows meanwhile, is computed.
-static void be_guest(const struct worker *worker, int n_threads) {
+// Comes back until the graph is computed, or one that followed meanwhile: that one may be for fewer
+// threads.
+static void be_guest(const struct worker *worker) {
     struct ggml_threadpool *pool = worker->pool;
     for (bool leaves = true; leaves;) {
         int place;
         cpu_guest_rest();
         if (!come_in(pool)) return;
-        const bool stays = cpu_guest_enter(pool->team, &place);
-        if (stays) pool->share(pool->context, worker->index, n_threads);
-        leaves = !stays || cpu_guest_leaves(pool->team, worker->index);
+        const bool is_meant = worker->index < pool->team->n;
+        const bool stays = !is_meant || cpu_guest_enter(pool->team, &place);
+        if (is_meant && stays) pool->share(pool->context, worker->index, pool->team->n);
+        leaves = is_meant && (!stays || cpu_guest_leaves(pool->team, worker->index));
         go_out(pool);
         if (!stays) cpu_thread_move_off(&place, 1);
     }
@@ -208,13 +210,12 @@ static void *worker_main(void *argument) {
     for (;;) {
         last_epoch = wait_for_work(worker, last_epoch);
         if (atomic_load(&pool->stop)) return NULL;
-        const int n_threads = threads_of(last_epoch);
         if (last_epoch & EPOCH_GUESTS) {
-            be_guest(worker, n_threads);
+            be_guest(worker);
             continue;
         }
         cpu_team_join(pool->team, worker->index);
-        pool->share(pool->context, worker->index, n_threads);
+        pool->share(pool->context, worker->index, threads_of(last_epoch));
         if (atomic_fetch_sub(&pool->running.word, 1) == 1) cpu_signal_tell(&pool->running);
     }
 }
