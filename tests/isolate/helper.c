@@ -5,9 +5,11 @@
 //   nonsense N   taken over: answers of all kinds, by this seed, from the N-th request on
 //   flood        answers without reading what it is asked
 //   stay         answers what it is asked, and doesn't end with its socket
-//   leave        closes its socket when it is asked to free a buffer or for a stream, and doesn't
-//   end short        makes the memory that it was given smaller, or tries to, frees its pages, and
+//   leave        closes its socket instead of a later answer, and doesn't end
+//
+//   short        makes the memory that it was given smaller, or tries to, frees its pages, and
 //                writes into it without end
+//
 // A file is made at GGML_TEST_REACHED when the N-th call was reached.
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -149,7 +149,7 @@ static void test_a_process_that_does_not_end(void **state) {
     const pid_t process = (pid_t)ggml_host_isolated_process(isolated);
     const int64_t start = ggml_time_us();
     assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
-    assert_true(ggml_time_us() - start < 2500000);
+    assert_true(ggml_time_us() - start < 3500000); // two seconds, and what a busy machine adds
     assert_int_equal(kill(process, 0), -1);
 }
 
