@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "ggml-impl.h"
 #include "isolate/channel.h"
+#include "machine/cgroup.h"
 
 #define PROCESS "a process for an isolated device"
 
@@ -56,17 +57,38 @@ static uint64_t available_memory(void) {
     return ((uint64_t)info.freeram + info.bufferram + info.freeswap) * info.mem_unit;
 }
 
-// The pages are of no process, so a system that runs out of them ends any: it is asked first. A
-// file beyond the limit would end this process by a signal. Other signals wait meanwhile: they end
-// the call before Linux 6.11. Returns an errno.
-static int take_pages(int fd, size_t size) {
+enum { WHY_SIZE = 256 };
+
+// Returns the errno, and writes what it means here.
+static int beyond(int error, const char *limit, uint64_t bytes, char out_why[WHY_SIZE]) {
+    snprintf(out_why, WHY_SIZE, "%s: %s %llu bytes", strerror(error), limit,
+             (unsigned long long)bytes);
+    return error;
+}
+
+// The pages are of no process, so a system or a control group that runs out of them ends any: they
+// are asked first. A file beyond the limit would end this process by a signal. An errno.
+static int refuse_pages(size_t size, char out_why[WHY_SIZE]) {
     struct rlimit limit;
+    const uint64_t available = available_memory();
+    const uint64_t left = cgroup_memory_left_here();
+    if (size == 0 || size > INT64_MAX || size > available)
+        return beyond(ENOMEM, "the system can give", available, out_why);
+    if (size > left)
+        return beyond(ENOMEM, "the limit of memory of a control group leaves", left, out_why);
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && size > limit.rlim_cur)
+        return beyond(EFBIG, "the limit of sizes of files (ulimit -f) is", limit.rlim_cur, out_why);
+    return 0;
+}
+
+// Other signals wait meanwhile: they end the call before Linux 6.11. An errno.
+static int take_pages(int fd, size_t size, char out_why[WHY_SIZE]) {
     sigset_t all, before;
-    if (size == 0 || size > INT64_MAX || size > available_memory()) return ENOMEM;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && size > limit.rlim_cur) return EFBIG;
+    int error = refuse_pages(size, out_why);
+    if (error != 0) return error;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = posix_fallocate(fd, 0, (off_t)size);
+    error = posix_fallocate(fd, 0, (off_t)size);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
@@ -83,7 +105,8 @@ enum ggml_host_status shared_memory_new(size_t size, struct shared_memory *out_m
         return ggml_fail(unknown ? GGML_HOST_UNSUPPORTED : GGML_HOST_OUT_OF_MEMORY,
                          "no memory can be shared with a process: %s", strerror(errno));
     }
-    int error = take_pages(fd, size);
+    char why[WHY_SIZE] = "";
+    int error = take_pages(fd, size, why);
     if (error == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         error = errno;
     void *data = MAP_FAILED;
@@ -96,7 +119,7 @@ enum ggml_host_status shared_memory_new(size_t size, struct shared_memory *out_m
     }
     close(fd);
     return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu bytes that a process shares: %s",
-                     size, strerror(error));
+                     size, why[0] != '\0' ? why : strerror(error));
 }
 
 void shared_memory_free(struct shared_memory *memory) {

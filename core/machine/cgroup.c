@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Reads the CPU quota of control groups: the group from /proc/self/cgroup, its mount from
-// mountinfo, then the tightest quota on the way from the group up to the mount. Both versions name
-// their files differently and mean the same.
+// Reads limits of control groups: the group from /proc/self/cgroup, its mount from mountinfo, then
+// the tightest limit on the way from the group up to the mount. Both versions name their files
+// differently and mean the same.
 #include "machine/cgroup.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,16 @@
 #include "base/mem.h"
 
 enum { LINE_SIZE = 4096, PATH_SIZE = 3 * LINE_SIZE, TEXT_LIMIT = 1 << 20 };
+
+// Version 1 writes such a number of bytes where there is no limit.
+#define LEAST_UNLIMITED 0x1p62
+
+// What is limited.
+struct resource {
+    const char *controller; // of version 1, which has a hierarchy for each
+    // Of this one group, INFINITY: no limit.
+    double (*limit_of)(const char *dir, bool v2);
+};
 
 // --- text
 
@@ -68,8 +79,9 @@ static char *read_text(const char *path) {
 
 // --- location of the group
 
-// Path of the process's group in the hierarchy that limits CPU time.
-static bool find_group(const char *self_cgroup, bool v2, char out_path[LINE_SIZE]) {
+// Path of the process's group in the controller's hierarchy.
+static bool find_group(const char *self_cgroup, const char *controller, bool v2,
+                       char out_path[LINE_SIZE]) {
     char line[LINE_SIZE];
     while (next_line(&self_cgroup, line)) {
         // A line is "hierarchy:controllers:path". Version 2 is hierarchy 0 without controllers.
@@ -78,8 +90,8 @@ static bool find_group(const char *self_cgroup, bool v2, char out_path[LINE_SIZE
         if (!path) continue;
         *controllers++ = '\0';
         *path++ = '\0';
-        const bool matches =
-            v2 ? strcmp(line, "0") == 0 && controllers[0] == '\0' : list_has(controllers, "cpu");
+        const bool matches = v2 ? strcmp(line, "0") == 0 && controllers[0] == '\0'
+                                : list_has(controllers, controller);
         if (!matches) continue;
         memcpy(out_path, path, strlen(path) + 1);
         return true;
@@ -105,7 +117,8 @@ static size_t split_fields(char *line, char **out_fields, size_t capacity) {
 
 // Parses a line of mountinfo: fixed fields, then optional ones up to "-", then type, source and
 // options. false if it is another file system.
-static bool parse_mount(char *line, bool v2, struct cgroup_mount *out_mount) {
+static bool parse_mount(char *line, const char *controller, bool v2,
+                        struct cgroup_mount *out_mount) {
     enum { MAX_FIELDS = 24, FIELD_ROOT = 3, FIELD_POINT = 4, FIELD_OPTIONAL = 6 };
     char *fields[MAX_FIELDS];
     const size_t count = split_fields(line, fields, MAX_FIELDS);
@@ -115,7 +128,7 @@ static bool parse_mount(char *line, bool v2, struct cgroup_mount *out_mount) {
     if (dash + 3 >= count) return false;
     const char *type = fields[dash + 1];
     const bool matches = v2 ? strcmp(type, "cgroup2") == 0
-                            : strcmp(type, "cgroup") == 0 && list_has(fields[dash + 3], "cpu");
+                            : strcmp(type, "cgroup") == 0 && list_has(fields[dash + 3], controller);
     if (!matches) return false;
     unescape(fields[FIELD_ROOT]);
     unescape(fields[FIELD_POINT]);
@@ -125,13 +138,15 @@ static bool parse_mount(char *line, bool v2, struct cgroup_mount *out_mount) {
 }
 
 // Falls back to the usual mount points, so that a hidden mountinfo only costs accuracy.
-static void find_mount(const char *mountinfo, bool v2, struct cgroup_mount *out_mount) {
+static void find_mount(const char *mountinfo, const char *controller, bool v2,
+                       struct cgroup_mount *out_mount) {
     char line[LINE_SIZE];
     while (next_line(&mountinfo, line)) {
-        if (parse_mount(line, v2, out_mount)) return;
+        if (parse_mount(line, controller, v2, out_mount)) return;
     }
     strcpy(out_mount->root, "/");
-    strcpy(out_mount->point, v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu");
+    snprintf(out_mount->point, sizeof(out_mount->point), "/sys/fs/cgroup%s%s", v2 ? "" : "/",
+             v2 ? "" : controller);
 }
 
 // The group's path below the mount point; "" is the mount point itself, which is also used for a
@@ -159,48 +174,77 @@ static bool read_words(const char *dir, const char *name, char *out_text, size_t
     return n > 0;
 }
 
-// CPUs of a quota and period in microseconds; 0 without a limit. Version 1 writes -1 for none.
+// CPUs of a quota and period in microseconds. Version 1 writes -1 for no limit.
 static double ratio(double quota, double period) {
-    return quota > 0 && period > 0 ? quota / period : 0;
+    return quota > 0 && period > 0 ? quota / period : INFINITY;
 }
 
-// CPUs' worth of time that this one group may use; 0: no limit.
-static double limit_of(const char *dir, bool v2) {
+// CPUs' worth of time.
+static double cpu_limit_of(const char *dir, bool v2) {
     char text[128];
     char *end;
     if (v2) {
-        if (!read_words(dir, "cpu.max", text, sizeof(text))) return 0;
+        if (!read_words(dir, "cpu.max", text, sizeof(text))) return INFINITY;
         // cpu.max is "QUOTA PERIOD", or "max PERIOD" without a limit: "max" doesn't parse.
         const double quota = strtod(text, &end);
-        return end == text ? 0 : ratio(quota, strtod(end, NULL));
+        return end == text ? INFINITY : ratio(quota, strtod(end, NULL));
     }
-    if (!read_words(dir, "cpu.cfs_quota_us", text, sizeof(text))) return 0;
+    if (!read_words(dir, "cpu.cfs_quota_us", text, sizeof(text))) return INFINITY;
     const double quota = strtod(text, NULL);
-    if (!read_words(dir, "cpu.cfs_period_us", text, sizeof(text))) return 0;
+    if (!read_words(dir, "cpu.cfs_period_us", text, sizeof(text))) return INFINITY;
     return ratio(quota, strtod(text, NULL));
 }
 
-// The smaller of two limits, where 0 means none.
-static double tighter(double a, double b) {
-    if (a <= 0) return b;
-    return b > 0 && b < a ? b : a;
+// The number after the key at the beginning of a line; 0 if there is none.
+static double number_of(const char *text, const char *key) {
+    const size_t length = strlen(key);
+    while (text && (strncmp(text, key, length) != 0 || text[length] != ' ')) {
+        text = strchr(text, '\n');
+        if (text) ++text;
+    }
+    return text ? strtod(text + length, NULL) : 0;
+}
+
+// Bytes that may still be taken. Files that are cached count as used, and are dropped before a
+// process is ended. All figures include groups below: in memory.stat of version 1 under names of
+// their own.
+static double memory_left_of(const char *dir, bool v2) {
+    char text[LINE_SIZE];
+    char *end;
+    const char *limit_name = v2 ? "memory.max" : "memory.limit_in_bytes";
+    if (!read_words(dir, limit_name, text, sizeof(text))) return INFINITY;
+    const double limit = strtod(text, &end);
+    if (end == text || limit >= LEAST_UNLIMITED) return INFINITY;
+    if (!read_words(dir, v2 ? "memory.current" : "memory.usage_in_bytes", text, sizeof(text)))
+        return limit;
+    const double usage = strtod(text, NULL);
+    read_words(dir, "memory.stat", text, sizeof(text));
+    const double cached = number_of(text, v2 ? "inactive_file" : "total_inactive_file") +
+                          number_of(text, v2 ? "active_file" : "total_active_file");
+    const double used = usage > cached ? usage - cached : 0;
+    return limit > used ? limit - used : 0;
+}
+
+static double lesser(double a, double b) {
+    return a < b ? a : b;
 }
 
 // The smallest limit of the group and its ancestors up to the mount point: the kernel enforces each
 // of them.
-static double limit_of_ancestry(const struct cgroup_view *view, bool v2) {
+static double limit_of_ancestry(const struct cgroup_view *view, const struct resource *resource,
+                                bool v2) {
     char group[LINE_SIZE];
     char dir[PATH_SIZE];
     struct cgroup_mount mount;
-    double limit = 0;
-    if (!find_group(view->self_cgroup, v2, group)) return 0;
-    find_mount(view->mountinfo, v2, &mount);
+    double limit = INFINITY;
+    if (!find_group(view->self_cgroup, resource->controller, v2, group)) return INFINITY;
+    find_mount(view->mountinfo, resource->controller, v2, &mount);
     const int top = snprintf(dir, sizeof(dir), "%s%s", view->root, mount.point);
     const char *below = below_mount(group, mount.root);
-    if (top < 0 || (size_t)top + strlen(below) >= sizeof(dir)) return 0;
+    if (top < 0 || (size_t)top + strlen(below) >= sizeof(dir)) return INFINITY;
     memcpy(dir + top, below, strlen(below) + 1);
     for (;;) {
-        limit = tighter(limit, limit_of(dir, v2));
+        limit = lesser(limit, resource->limit_of(dir, v2));
         // The part below the mount is cut component by component; what is left without a slash is
         // the mount point, read already.
         char *slash = strrchr(dir + top, '/');
@@ -209,18 +253,48 @@ static double limit_of_ancestry(const struct cgroup_view *view, bool v2) {
     }
 }
 
-double cgroup_cpu_limit(const struct cgroup_view *view) {
-    if (!view->self_cgroup) return 0;
-    // Both versions may be mounted at once, the controller in only one of them.
-    return tighter(limit_of_ancestry(view, false), limit_of_ancestry(view, true));
+// Both versions may be mounted at once, the controller in only one of them.
+static double tightest(const struct cgroup_view *view, const struct resource *resource) {
+    if (!view->self_cgroup) return INFINITY;
+    return lesser(limit_of_ancestry(view, resource, false),
+                  limit_of_ancestry(view, resource, true));
 }
 
-double cgroup_cpu_limit_here(void) {
+static double tightest_here(const struct resource *resource) {
     char *self_cgroup = read_text("/proc/self/cgroup");
     char *mountinfo = read_text("/proc/self/mountinfo");
     const struct cgroup_view view = {"", self_cgroup, mountinfo};
-    const double limit = cgroup_cpu_limit(&view);
+    const double limit = tightest(&view, resource);
     ggml_mem_free(mountinfo);
     ggml_mem_free(self_cgroup);
     return limit;
+}
+
+// --- what they are asked for
+
+static const struct resource cpu = {"cpu", cpu_limit_of};
+static const struct resource memory = {"memory", memory_left_of};
+
+static double cpus(double limit) {
+    return limit < INFINITY ? limit : 0;
+}
+
+static uint64_t bytes(double left) {
+    return left < LEAST_UNLIMITED ? (uint64_t)left : UINT64_MAX;
+}
+
+double cgroup_cpu_limit(const struct cgroup_view *view) {
+    return cpus(tightest(view, &cpu));
+}
+
+double cgroup_cpu_limit_here(void) {
+    return cpus(tightest_here(&cpu));
+}
+
+uint64_t cgroup_memory_left(const struct cgroup_view *view) {
+    return bytes(tightest(view, &memory));
+}
+
+uint64_t cgroup_memory_left_here(void) {
+    return bytes(tightest_here(&memory));
 }

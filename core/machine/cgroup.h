@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// CPU time that control groups (versions 1 and 2) grant this process.
+// CPU time and memory that control groups (versions 1 and 2) grant this process.
 #ifndef GGML_MACHINE_CGROUP_H
 #define GGML_MACHINE_CGROUP_H
+
+#include <stdint.h>
 
 // Input of the kernel, or a recording of it for tests.
 struct cgroup_view {
@@ -14,7 +16,13 @@ struct cgroup_view {
 // limit. Missing or unreadable files don't limit. [any-thread]
 double cgroup_cpu_limit(const struct cgroup_view *view);
 
+// Bytes that the process's group and all its ancestors may still take, the least of them, with the
+// files that they would drop from caches; UINT64_MAX: no limit. Swap is not counted. Missing or
+// unreadable files don't limit. [any-thread]
+uint64_t cgroup_memory_left(const struct cgroup_view *view);
+
 // The same of this process. [any-thread]
 double cgroup_cpu_limit_here(void);
+uint64_t cgroup_memory_left_here(void);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Devices that another process computes, in applications with little: limited sizes of files,
-// signals that come all the time, no standard error output, no time for a process that doesn't end.
+// Devices that another process computes, in applications with little: limited sizes of files
+// and memory, signals that come all the time, no standard error output, no time for a process that
+// doesn't end.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -14,8 +15,12 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,6 +80,50 @@ static int allocate_with_limited_files(void) {
 static void test_limited_sizes_of_files(void **state) {
     (void)state;
     expect_of_child(allocate_with_limited_files);
+}
+
+static bool put(const char *folder, const char *name, const char *text) {
+    char path[64];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = fopen(path, "we");
+    return file && fputs(text, file) >= 0 && fclose(file) == 0;
+}
+
+// The root of version 2, where it is mounted: that of all groups whose own files are not there.
+static bool put_group(const char *folder) {
+    return put(folder, "memory.max", "8388608\n") && put(folder, "memory.current", "7340032\n") &&
+           put(folder, "memory.stat", "inactive_file 1048576\nactive_file 0\n");
+}
+
+// Instead of the system's control groups, for this process and those that it starts. False where
+// that takes rights that the process has not.
+static bool see_limited_memory(void) {
+    static const char mount_point[] = "/sys/fs/cgroup", second[] = "/sys/fs/cgroup/unified";
+    return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", mount_point, "tmpfs", 0, NULL) == 0 && mkdir(second, S_IRWXU) == 0 &&
+           put_group(mount_point) && put_group(second);
+}
+
+// A control group that runs out of memory ends processes of the application's container.
+static int allocate_in_limited_group(void) {
+    ggml_backend_dev_t isolated = isolate_cpu();
+    REQUIRE(isolated);
+    if (see_limited_memory()) {
+        REQUIRE(!can_allocate(isolated, 3 * MIB));
+        REQUIRE(ggml_last_status() == GGML_HOST_OUT_OF_MEMORY);
+        REQUIRE(strstr(ggml_last_error(), "control group leaves 2097152 bytes"));
+        REQUIRE(can_allocate(isolated, 2 * MIB));
+    } else {
+        print_message("# left out: no file system can be mounted for the test alone\n");
+        fflush(stdout);
+    }
+    REQUIRE(ggml_host_isolated_free(isolated) == GGML_HOST_OK);
+    return 0;
+}
+
+static void test_limited_memory_of_a_control_group(void **state) {
+    (void)state;
+    expect_of_child(allocate_in_limited_group);
 }
 
 static void do_nothing(int number) {
@@ -156,6 +205,7 @@ static void test_a_process_that_does_not_end(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limited_sizes_of_files),
+        cmocka_unit_test(test_limited_memory_of_a_control_group),
         cmocka_unit_test(test_signals_while_memory_is_taken),
         cmocka_unit_test(test_no_standard_error),
         cmocka_unit_test(test_nobody_reads_standard_error),

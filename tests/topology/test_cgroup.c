@@ -68,6 +68,31 @@ static void test_control_groups(void **state) {
     }
 }
 
+static void test_memory(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *self_cgroup;
+        const char *mountinfo;
+        const char *files;
+        uint64_t left;
+    } rows[] = {
+#define CGROUP_MEMORY_ROW(name, self_cgroup, mountinfo, files, left)                               \
+    {name, self_cgroup, mountinfo, files, left},
+#include "topology/data/cgroup_memory_list.inl"
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        char root[96];
+        snprintf(root, sizeof(root), "%s/memory-%zu", temp_folder, i);
+        write_files(root, rows[i].files);
+        const struct cgroup_view view = {root, rows[i].self_cgroup, rows[i].mountinfo};
+        print_message("# %s\n", rows[i].name);
+        assert_int_equal(cgroup_memory_left(&view), rows[i].left);
+    }
+    const struct cgroup_view none = {"", NULL, NULL};
+    assert_int_equal(cgroup_memory_left(&none), UINT64_MAX);
+}
+
 static void test_lines_of_any_length(void **state) {
     (void)state;
     static char text[100001];
@@ -105,6 +130,7 @@ static void test_f24_hwloc_is_not_mapped(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_control_groups),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_lines_of_any_length),
 #ifdef __linux__
         cmocka_unit_test(test_f24_hwloc_is_not_mapped),

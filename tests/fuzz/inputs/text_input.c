@@ -76,5 +76,6 @@ void run_cgroup_input(const unsigned char *data, size_t size) {
     struct cgroup_view view = {.root = "/nonexistent", .self_cgroup = text};
     if (first < size) view.mountinfo = text + first + 1;
     require(cgroup_cpu_limit(&view) >= 0);
+    require(cgroup_memory_left(&view) == UINT64_MAX);
     free(text);
 }
