@@ -293,11 +293,21 @@ void channel_unlock(struct channel *channel) {
     pthread_mutex_unlock(&channel->mutex);
 }
 
+static bool is_hang_up(int error) {
+    return error == EPIPE || error == ECONNRESET || error == ECONNREFUSED || error == ENOTCONN;
+}
+
 // Whether to go on waiting after a call that failed; declares the process lost if it is gone or
-// late. Repeated signals must not prevent that.
+// late, or if the system can't pass messages. Repeated signals must not prevent that.
 static bool patient(struct channel *channel) {
-    if (errno != EINTR && errno != EAGAIN) return lose(channel, NULL), false;
-    if (probe_process_gone(&channel->process)) return lose(channel, NULL), false;
+    const int error = errno;
+    char fault[128];
+    if (is_hang_up(error) || probe_process_gone(&channel->process))
+        return lose(channel, NULL), false;
+    if (error != EINTR && error != EAGAIN) {
+        snprintf(fault, sizeof(fault), "can't be talked to and was ended: %s", strerror(error));
+        return lose(channel, fault), false;
+    }
     const int64_t deadline_us = (int64_t)channel->deadline_ms * 1000;
     if (deadline_us == 0 || ggml_time_us() - channel->asked_us <= deadline_us) return true;
     return lose(channel, "did not answer in time and was ended"), false;

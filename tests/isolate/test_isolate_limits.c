@@ -20,7 +20,9 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +34,22 @@ enum { MIB = 1 << 20 };
 
 static ggml_backend_dev_t cpu(void) {
     return ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+}
+
+// Errors of messages, 0: none. In the place of the C library's calls, also for the library, which
+// is linked in.
+static int send_error, recv_error;
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    if (send_error == 0) return syscall(SYS_sendmsg, fd, message, flags);
+    errno = send_error;
+    return -1;
+}
+
+ssize_t recv(int fd, void *bytes, size_t size, int flags) {
+    if (recv_error == 0) return syscall(SYS_recvfrom, fd, bytes, size, flags, NULL, NULL);
+    errno = recv_error;
+    return -1;
 }
 
 // In a process of its own, whose limits may be changed: `run` returns the line where it failed, 0
@@ -126,6 +144,33 @@ static void test_limited_memory_of_a_control_group(void **state) {
     expect_of_child(allocate_in_limited_group);
 }
 
+static int lose_by_an_error(int *error, int number) {
+    ggml_backend_dev_t isolated = isolate_cpu();
+    REQUIRE(isolated);
+    *error = number;
+    REQUIRE(!ggml_backend_dev_init(isolated, NULL));
+    *error = 0;
+    REQUIRE(ggml_last_status() == GGML_HOST_DEVICE_LOST);
+    REQUIRE(strstr(ggml_last_error(), strerror(number)));
+    REQUIRE(!strstr(ggml_last_error(), "closed its connection"));
+    REQUIRE(ggml_host_isolated_free(isolated) == GGML_HOST_OK);
+    return 0;
+}
+
+// The system may refuse a message: the process has not hung up then.
+static int lose_by_errors_of_the_system(void) {
+    static const int errors[] = {ENOBUFS, ENOMEM, EMSGSIZE, ETOOMANYREFS};
+    int line = 0;
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]) && line == 0; ++i)
+        line = lose_by_an_error(&send_error, errors[i]);
+    return line != 0 ? line : lose_by_an_error(&recv_error, ENOMEM);
+}
+
+static void test_errors_of_the_system_are_named(void **state) {
+    (void)state;
+    expect_of_child(lose_by_errors_of_the_system);
+}
+
 static void do_nothing(int number) {
     (void)number;
 }
@@ -206,6 +251,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limited_sizes_of_files),
         cmocka_unit_test(test_limited_memory_of_a_control_group),
+        cmocka_unit_test(test_errors_of_the_system_are_named),
         cmocka_unit_test(test_signals_while_memory_is_taken),
         cmocka_unit_test(test_no_standard_error),
         cmocka_unit_test(test_nobody_reads_standard_error),
