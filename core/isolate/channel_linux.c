@@ -59,16 +59,15 @@ static uint64_t available_memory(void) {
 
 enum { WHY_SIZE = 256 };
 
-// Returns the errno, and writes what it means here.
-static int beyond(int error, const char *limit, uint64_t bytes, char out_why[WHY_SIZE]) {
+static bool beyond(int error, const char *limit, uint64_t bytes, char out_why[WHY_SIZE]) {
     snprintf(out_why, WHY_SIZE, "%s: %s %llu bytes", strerror(error), limit,
              (unsigned long long)bytes);
-    return error;
+    return true;
 }
 
 // The pages are of no process, so a system or a control group that runs out of them ends any: they
-// are asked first. A file beyond the limit would end this process by a signal. An errno.
-static int refuse_pages(size_t size, char out_why[WHY_SIZE]) {
+// are asked first. A file beyond the limit would end this process by a signal.
+static bool is_beyond_limits(size_t size, char out_why[WHY_SIZE]) {
     struct rlimit limit;
     const uint64_t available = available_memory();
     const uint64_t left = cgroup_memory_left_here();
@@ -78,25 +77,31 @@ static int refuse_pages(size_t size, char out_why[WHY_SIZE]) {
         return beyond(ENOMEM, "the limit of memory of a control group leaves", left, out_why);
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && size > limit.rlim_cur)
         return beyond(EFBIG, "the limit of sizes of files (ulimit -f) is", limit.rlim_cur, out_why);
-    return 0;
+    return false;
 }
 
 // Other signals wait meanwhile: they end the call before Linux 6.11. An errno.
-static int take_pages(int fd, size_t size, char out_why[WHY_SIZE]) {
+static int take_pages(int fd, size_t size) {
     sigset_t all, before;
-    int error = refuse_pages(size, out_why);
-    if (error != 0) return error;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = posix_fallocate(fd, 0, (off_t)size);
+    const int error = posix_fallocate(fd, 0, (off_t)size);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
 
+static enum ggml_host_status fail_to_share(size_t size, const char *why) {
+    return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu bytes that a process shares: %s",
+                     size, why);
+}
+
 // Sealed: the other process can't shrink it under this one, which would be a bus error.
 enum ggml_host_status shared_memory_new(size_t size, struct shared_memory *out_memory) {
+    char why[WHY_SIZE];
     *out_memory = (struct shared_memory){.fd = -1};
     size = whole_pages(size);
+    // Before the file, which may take the last descriptor: to ask takes one.
+    if (is_beyond_limits(size, why)) return fail_to_share(size, why);
     const int fd = ggml_fault(GGML_FAULT_OPEN)
                        ? -1
                        : memfd_create("ggml-isolated", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -105,8 +110,7 @@ enum ggml_host_status shared_memory_new(size_t size, struct shared_memory *out_m
         return ggml_fail(unknown ? GGML_HOST_UNSUPPORTED : GGML_HOST_OUT_OF_MEMORY,
                          "no memory can be shared with a process: %s", strerror(errno));
     }
-    char why[WHY_SIZE] = "";
-    int error = take_pages(fd, size, why);
+    int error = take_pages(fd, size);
     if (error == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         error = errno;
     void *data = MAP_FAILED;
@@ -118,8 +122,7 @@ enum ggml_host_status shared_memory_new(size_t size, struct shared_memory *out_m
         return GGML_HOST_OK;
     }
     close(fd);
-    return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu bytes that a process shares: %s",
-                     size, why[0] != '\0' ? why : strerror(error));
+    return fail_to_share(size, strerror(error));
 }
 
 void shared_memory_free(struct shared_memory *memory) {

@@ -144,6 +144,81 @@ static void test_limited_memory_of_a_control_group(void **state) {
     expect_of_child(allocate_in_limited_group);
 }
 
+// The lowest number that is free.
+static int next_descriptor(void) {
+    const int fd = dup(STDOUT_FILENO);
+    if (fd >= 0) close(fd);
+    return fd;
+}
+
+static bool limit_descriptors(int count) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+    limit.rlim_cur = (rlim_t)count;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+// Neither the helper nor the call is what is wrong, whatever part of starting lacks a descriptor.
+static int isolate_with_few_descriptors(void) {
+    ggml_backend_dev_t isolated = isolate_cpu();
+    REQUIRE(isolated);
+    REQUIRE(ggml_host_isolated_free(isolated) == GGML_HOST_OK);
+    const int first = next_descriptor();
+    for (int more = 0; more < 24; ++more) {
+        REQUIRE(limit_descriptors(first + more));
+        isolated = isolate_cpu();
+        if (!isolated && !strstr(ggml_last_error(), strerror(EMFILE))) {
+            print_message("# %d descriptors: %s\n", more, ggml_last_error());
+            fflush(stdout);
+            return more + 1;
+        }
+        if (isolated) REQUIRE(ggml_host_isolated_free(isolated) == GGML_HOST_OK);
+    }
+    return 0;
+}
+
+static void test_few_descriptors(void **state) {
+    (void)state;
+    expect_of_child(isolate_with_few_descriptors);
+}
+
+// Memory comes with a descriptor.
+static int share_with_a_process_without_descriptors(void) {
+    const struct rlimit limit = {4, 4};
+    ggml_backend_dev_t isolated = isolate_cpu();
+    REQUIRE(isolated);
+    REQUIRE(prlimit((pid_t)ggml_host_isolated_process(isolated), RLIMIT_NOFILE, &limit, NULL) == 0);
+    REQUIRE(!can_allocate(isolated, MIB));
+    REQUIRE(ggml_last_status() == GGML_HOST_OUT_OF_MEMORY);
+    REQUIRE(strstr(ggml_last_error(), strerror(EMFILE)));
+    REQUIRE(!ggml_host_isolated_lost(isolated));
+    REQUIRE(ggml_host_isolated_free(isolated) == GGML_HOST_OK);
+    return 0;
+}
+
+static void test_a_process_without_descriptors(void **state) {
+    (void)state;
+    expect_of_child(share_with_a_process_without_descriptors);
+}
+
+// To ask for the limits takes a descriptor too.
+static int allocate_in_limited_group_with_one_descriptor(void) {
+    ggml_backend_dev_t isolated = isolate_cpu();
+    REQUIRE(isolated);
+    if (!see_limited_memory()) return 0; // left out, as above
+    REQUIRE(limit_descriptors(next_descriptor() + 1));
+    REQUIRE(!can_allocate(isolated, 3 * MIB));
+    REQUIRE(strstr(ggml_last_error(), "control group leaves"));
+    REQUIRE(can_allocate(isolated, 2 * MIB));
+    REQUIRE(ggml_host_isolated_free(isolated) == GGML_HOST_OK);
+    return 0;
+}
+
+static void test_limited_memory_with_one_descriptor(void **state) {
+    (void)state;
+    expect_of_child(allocate_in_limited_group_with_one_descriptor);
+}
+
 static int lose_by_an_error(int *error, int number) {
     ggml_backend_dev_t isolated = isolate_cpu();
     REQUIRE(isolated);
@@ -251,6 +326,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limited_sizes_of_files),
         cmocka_unit_test(test_limited_memory_of_a_control_group),
+        cmocka_unit_test(test_few_descriptors),
+        cmocka_unit_test(test_a_process_without_descriptors),
+        cmocka_unit_test(test_limited_memory_with_one_descriptor),
         cmocka_unit_test(test_errors_of_the_system_are_named),
         cmocka_unit_test(test_signals_while_memory_is_taken),
         cmocka_unit_test(test_no_standard_error),

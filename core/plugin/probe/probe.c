@@ -273,7 +273,8 @@ static enum ggml_host_status isolate(struct probe_run *run) {
     struct probe_cache cache;
     if ((run->options.flags & GGML_PROBE_IN_PROCESS) || !any_file_open(run)) return GGML_HOST_OK;
     enum ggml_host_status status = probe_helper_find(run->options.helper, &run->policy, helper);
-    if (status == GGML_HOST_UNSUPPORTED) return keep_reason(run, &run->report->not_isolated);
+    if (status == GGML_HOST_UNSUPPORTED || status == GGML_HOST_IO_ERROR)
+        return keep_reason(run, &run->report->not_isolated);
     if (status == GGML_HOST_OK) status = open_cache(run, helper, &cache);
     if (status != GGML_HOST_OK) return status;
     if (!(run->options.flags & GGML_PROBE_RESCAN)) look_into_cache(run, &cache);

@@ -22,7 +22,8 @@ struct probe_exit {
 
 // Finds the helper: at `given` if that is not NULL, else where GGML_PROBE_HELPER says, else beside
 // the library, beside the executable, or where it was installed. UNSUPPORTED: there is none that
-// may be used, the message says why. [any-thread]
+// may be used, the message says why; OUT_OF_MEMORY; IO_ERROR: it can't be told, as where there is
+// no descriptor left. [any-thread]
 enum ggml_host_status probe_helper_find(const char *given, const struct load_policy *policy,
                                         char out_path[PROBE_PATH_MAX]);
 

@@ -42,7 +42,7 @@ extern char **environ;
 // --- the helper ----------------------------------------------------------------------------------
 
 // Whether the helper program may be run: an absolute path to an executable file that the policy
-// accepts. UNSUPPORTED otherwise, with the reason.
+// accepts. UNSUPPORTED otherwise, with the reason; IO_ERROR if that can't be told.
 static enum ggml_host_status check_helper(const char *path, const struct load_policy *policy) {
     struct plugin_file file;
     char why[512];
@@ -52,6 +52,10 @@ static enum ggml_host_status check_helper(const char *path, const struct load_po
     }
     enum ggml_host_status status = plugin_file_open(path, &file);
     if (status == GGML_HOST_OUT_OF_MEMORY) return status;
+    if (status == GGML_HOST_IO_ERROR) {
+        snprintf(why, sizeof(why), "%s", ggml_last_error());
+        return ggml_fail(status, "the helper program %s", why);
+    }
     if (status != GGML_HOST_OK || access(path, X_OK) != 0) {
         plugin_file_close(&file);
         return ggml_fail(GGML_HOST_UNSUPPORTED, "there is no helper program at '%s'",
@@ -64,7 +68,8 @@ static enum ggml_host_status check_helper(const char *path, const struct load_po
     return ggml_fail(GGML_HOST_UNSUPPORTED, "the helper can't be trusted: %s", why);
 }
 
-// Tries the helper in one directory. True ends the search: it was found, or memory ran out.
+// Tries the helper in one directory. True ends the search: it was found, or memory or descriptors
+// ran out.
 static bool try_helper(const char *dir, const char *below, const struct load_policy *policy,
                        char out_path[PROBE_PATH_MAX], enum ggml_host_status *out_status) {
     const int n = snprintf(out_path, PROBE_PATH_MAX, "%s%s/" HELPER_NAME, dir, below);
@@ -124,6 +129,7 @@ bool probe_ends_raise(bool good, int low[2], int out_ends[2]) {
     for (int i = 0; i < 2 && good; ++i) {
         out_ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FIRST_NUMBER);
         good = out_ends[i] >= 0;
+        if (!good && errno == EINVAL) errno = EMFILE; // no process may have such a number
     }
     const int error = errno;
     probe_ends_close(low);
