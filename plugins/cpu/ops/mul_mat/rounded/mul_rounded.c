@@ -38,7 +38,7 @@ static void finish_part(enum ggml_type type, bool for_lanes, int64_t n, struct r
     for (int64_t g = 0; g < n && !for_lanes; ++g)
         quarters_start(type, out->numbers + g * ROUNDED_GROUP, out->starts[g]);
 #elif defined(__AVX2__)
-    if (!for_lanes && n == LINE_GROUPS) lines_start(type, out);
+    if (!for_lanes) lines_start(type, n, out);
 #endif
 }
 
@@ -266,13 +266,10 @@ CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const
         if (at_once * f.bytes > LINE / 2 || i % 2 == 0)
             prefetch_next(at_once * f.bytes, blocks, sets * ROWS,
                           i < last ? t->ahead : t->ahead + t->apart);
-        add_lanes(f, sets, sums, blocks, x, at, columns);
-        if (at_once == 2 && i + 1 < n) {
-            CPU_UNROLLED
-            for (int r = 0; r < sets * ROWS; ++r)
-                blocks[r] += f.bytes;
-            add_lanes(f, sets, sums, blocks, x, at + f.size, columns);
-        }
+        if (at_once == 1 || i + 1 == n)
+            add_lanes(f, sets, sums, blocks, x, at, 1, columns);
+        else
+            add_lanes(f, sets, sums, blocks, x, at, 2, columns);
         if (at + at_once * f.size == ROUNDED_DEPTH) x += columns;
     }
     CPU_UNROLLED

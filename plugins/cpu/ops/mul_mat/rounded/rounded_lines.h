@@ -7,136 +7,9 @@
 #ifndef CPU_ROUNDED_LINES_H
 #define CPU_ROUNDED_LINES_H
 
-#include "ops/mul_mat/rounded/rounded.h"
-#include "types/blocks.h"
+#include "ops/mul_mat/rounded/short_lines.h"
 
 #if defined(__AVX2__) && !defined(__AVX512BW__)
-
-enum { LINES = 4, LINE_GROUPS = QK_K / ROUNDED_GROUP };
-
-// Of one column. Joined rows (join_lines()) have a lane of each half of `products[0]`; others a
-// vector each. Short blocks have their offsets in `short_offsets`, whose lanes are rows.
-struct lane_sums {
-    __m256 products[LINES];
-    quad short_offsets;
-};
-
-// Types of eight bits: numbers have a sign.
-CPU_INLINE bool is_signed_line(const enum ggml_type type) {
-    return type == GGML_TYPE_Q8_0 || type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS;
-}
-
-// The factor of what scales, or offsets, add up to with the sums of a column; 0 where nothing is.
-CPU_INLINE float line_sign(const struct block_format f) {
-    return f.offset_at >= 0 ? 1.0f : (float)-rounded_bias(f.type);
-}
-
-// Products of numbers without sign and x, of which two are added to 16 bits: numbers are below 64.
-CPU_INLINE __m256i small_pairs(vb w, const int8_t *x) {
-    return _mm256_maddubs_epi16((__m256i)w, _mm256_loadu_si256((const __m256i *)(const void *)x));
-}
-
-// The same of any bytes: signs move from w to x.
-CPU_INLINE __m256i signed_pairs(vb w, __m256i x) {
-    return _mm256_maddubs_epi16(_mm256_abs_epi8((__m256i)w), _mm256_sign_epi8(x, (__m256i)w));
-}
-
-// Sums of words of two vectors: four words of each half are of a, then four of b. Processors split
-// horizontal additions into more operations than these are.
-CPU_INLINE __m256i join_two(__m256i a, __m256i b) {
-    return _mm256_add_epi16(_mm256_blend_epi32(a, b, 0xCC), _mm256_alignr_epi8(b, a, 8));
-}
-
-// Sums of eight products, or of 16 of four bits: words 2 r and 2 r + 1 of each half are of row r.
-// Those of six bits wrap around, until `starts` of the column are added.
-CPU_INLINE __m256i join_lines(const __m256i *pairs) {
-    const __m256 a = _mm256_castsi256_ps(join_two(pairs[0], pairs[1]));
-    const __m256 b = _mm256_castsi256_ps(join_two(pairs[2], pairs[3]));
-    return _mm256_add_epi16(_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)),
-                            _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD)));
-}
-
-// A float per row, in both halves.
-CPU_INLINE __m256 line_quads(quad v) {
-    return _mm256_set_m128((__m128)v, (__m128)v);
-}
-
-// Float r of each half in all its lanes. By a shuffle: processors may not forward a part of what
-// was stored, and loads of it would wait.
-CPU_INLINE __m256 line_spread(__m256 v, const int r) {
-    switch (r) {
-    case 0: return _mm256_permute_ps(v, 0x00);
-    case 1: return _mm256_permute_ps(v, 0x55);
-    case 2: return _mm256_permute_ps(v, 0xAA);
-    default: return _mm256_permute_ps(v, 0xFF);
-    }
-}
-
-// --- blocks of 32 with one scale -----------------------------------------------------------------
-
-// The numbers of a block of 32, as unsigned bytes: signed types are biased by rounded_bias().
-CPU_INLINE vb line_numbers_32(const enum ggml_type type, const char *block) {
-    const void *b = block;
-    switch (type) {
-    case GGML_TYPE_Q4_0: return vb_nibbles(((const block_q4_0 *)b)->qs, 0);
-    case GGML_TYPE_Q4_1: return vb_nibbles(((const block_q4_1 *)b)->qs, 0);
-    case GGML_TYPE_Q5_0: {
-        const block_q5_0 *q5 = b;
-        return vb_nibbles(q5->qs, 0) | (vb_mask(q5->qh) & 16);
-    }
-    case GGML_TYPE_Q5_1: {
-        const block_q5_1 *q5 = b;
-        return vb_nibbles(q5->qs, 0) | (vb_mask(q5->qh) & 16);
-    }
-    case GGML_TYPE_IQ4_NL:
-        return vb_lookup(cpu_iq4_values, vb_nibbles(((const block_iq4_nl *)b)->qs, 0));
-    default: return vb_load(((const block_q8_0 *)b)->qs);
-    }
-}
-
-// The factors of each row's block.
-CPU_INLINE quad line_factors(const char *const *blocks, const int at) {
-    float factors[LINES];
-    uint64_t halves = 0;
-    for (int r = 0; r < LINES; ++r)
-        halves |= half_of_four(blocks[r] + at, r);
-    four_floats(factors, halves);
-    return quad_load(factors);
-}
-
-// Adds a block of 32 elements of four rows times each column.
-CPU_INLINE void add_lines_32(const struct block_format f, struct lane_sums *sums,
-                             const char *const *blocks, const struct rounded *x, const int at,
-                             const int columns) {
-    const quad scales = line_factors(blocks, f.scale_at);
-    const quad offsets = f.offset_at >= 0 ? line_factors(blocks, f.offset_at) : scales;
-    vb w[LINES];
-    CPU_UNROLLED
-    for (int r = 0; r < LINES; ++r)
-        w[r] = line_numbers_32(f.type, blocks[r]);
-    CPU_UNROLLED
-    for (int c = 0; c < columns; ++c) {
-        const int8_t *numbers = x[c].numbers + at;
-        const __m256 factors = line_quads(scales * x[c].scales[at / ROUNDED_GROUP]);
-        __m256 *sum = sums[c].products;
-        if (line_sign(f) != 0) sums[c].short_offsets += offsets * x[c].sums32[at / ROUNDED_GROUP];
-        __m256i pairs[LINES];
-        CPU_UNROLLED
-        for (int r = 0; r < LINES; ++r)
-            pairs[r] = is_signed_line(f.type) ? signed_pairs(w[r], (__m256i)vb_load(numbers))
-                                              : small_pairs(w[r], numbers);
-        if (!is_signed_line(f.type)) {
-            const __m256i dots = _mm256_madd_epi16(join_lines(pairs), _mm256_set1_epi16(1));
-            sum[0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots), factors, sum[0]);
-            continue;
-        }
-        CPU_UNROLLED
-        for (int r = 0; r < LINES; ++r) {
-            const __m256i dots = _mm256_madd_epi16(pairs[r], _mm256_set1_epi16(1));
-            sum[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots), line_spread(factors, r), sum[r]);
-        }
-    }
-}
 
 // --- blocks of 256 with scales of groups ---------------------------------------------------------
 
@@ -284,19 +157,6 @@ CPU_INLINE void spread_line_sums(const enum ggml_type type, struct rounded *out)
     }
 }
 
-// Numbers of two groups that follow each other take turns, 16 of each; the scales of both come
-// after the sums.
-CPU_INLINE void pair_line_groups(struct rounded *out) {
-    for (int g = 0; g < LINE_GROUPS; g += 2) {
-        int8_t *second = out->numbers + g * ROUNDED_GROUP + 16, *third = second + 16;
-        const v16b moved = v16b_load(second);
-        memcpy(second, third, sizeof(moved));
-        memcpy(third, &moved, sizeof(moved));
-        for (int i = 0; i < 8; ++i)
-            out->spread[4 + g / 2][i] = out->scales[g + i / 4];
-    }
-}
-
 // products -= factor of the row * sum over groups of minima times the sums of the column; lanes
 // are rows. What is rounded is said by intrinsics here and below: compilers fuse where both
 // operations end up in one basic block, and a row's result must not depend on its place in a tile.
@@ -354,7 +214,7 @@ CPU_INLINE void dot_lines_q4_K(const struct line_scales *s, const char *const *b
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
             add_joined(&dots[c], join_lines(pairs[c]), joined_scales(s, g, g + 1),
-                       _mm256_loadu_ps(x[c].spread[4 + g / 2]));
+                       _mm256_loadu_ps(x[c].spread[SPREAD_SCALES + g / 2]));
         }
     }
 }
@@ -410,37 +270,36 @@ CPU_INLINE void add_lines_256(const struct block_format f, struct lane_sums *sum
 
 // --- IQ4_XS --------------------------------------------------------------------------------------
 
-// Scales of the groups of a block as words, those with even numbers in the lower half.
+// Scales of the groups of a block as words: word i of a half is of group 2 * i, of the other half
+// of the group after it. Six bits each: the lower four are nibbles; the upper two, which lie side
+// by side, are moved to the top of their word first.
 CPU_INLINE __m256i open_line_scales_iq4_xs(const char *block) {
-    const __m128i even_first = _mm_setr_epi8(0, 2, 4, 6, 0, 2, 4, 6, 1, 3, 5, 7, 1, 3, 5, 7);
-    const __m128i all = (__m128i)iq4_xs_scales((const void *)block);
-    return _mm256_cvtepi8_epi16(_mm_shuffle_epi8(all, even_first));
+    int64_t head; // the factor, the upper bits of the scales, their lower bits
+    memcpy(&head, block, sizeof(head));
+    const __m256i all = _mm256_set1_epi64x(head);
+    const __m256i bytes = _mm256_set1_epi64x((int64_t)0x8007800680058004);
+    const __m256i nibbles = _mm256_srlv_epi32(_mm256_shuffle_epi8(all, bytes),
+                                              _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4));
+    const __m256i to_top = _mm256_setr_epi64x(0x0004004004004000, 0, 0x0001001001001000, 0);
+    const __m256i upper = _mm256_srli_epi16(
+        _mm256_mullo_epi16(_mm256_shuffle_epi8(all, _mm256_set1_epi16(0x0302)), to_top), 10);
+    const __m256i scales = _mm256_or_si256(_mm256_and_si256(nibbles, _mm256_set1_epi16(15)),
+                                           _mm256_and_si256(upper, _mm256_set1_epi16(48)));
+    return _mm256_sub_epi16(scales, _mm256_set1_epi16(32));
 }
 
 // Adds a block of four rows times each column, two groups at a time, half a vector each: low
 // nibbles are the first half of a group.
 CPU_INLINE void add_lines_iq4_xs(struct lane_sums *sums, const char *const *blocks,
-                                 const struct rounded *x, const int at, const int columns) {
+                                 const struct rounded *x, const int columns) {
     __m256i scales[LINES];
     __m256 dots[ROUNDED_COLUMNS][LINES];
-    float d[LINES];
     CPU_UNROLLED
     for (int r = 0; r < LINES; ++r)
         scales[r] = open_line_scales_iq4_xs(blocks[r]);
     CPU_UNROLLED
     for (int g = 0; g < LINE_GROUPS; g += 2) {
         const __m256i word = _mm256_set1_epi16((int16_t)((g + 1) << 8 | g));
-        __m256i first[ROUNDED_COLUMNS], second[ROUNDED_COLUMNS];
-        __m256 of_column[ROUNDED_COLUMNS];
-        CPU_UNROLLED
-        for (int c = 0; c < columns; ++c) {
-            const int8_t *numbers = x[c].numbers + at + ROUNDED_GROUP * g;
-            const float *scale = x[c].scales + at / ROUNDED_GROUP + g;
-            const __m256i a = (__m256i)vb_load(numbers), b = (__m256i)vb_load(numbers + 32);
-            first[c] = _mm256_permute2x128_si256(a, b, 0x20);
-            second[c] = _mm256_permute2x128_si256(a, b, 0x31);
-            of_column[c] = _mm256_set_m128(_mm_set1_ps(scale[1]), _mm_set1_ps(scale[0]));
-        }
         CPU_UNROLLED
         for (int r = 0; r < LINES; ++r) {
             const vb qs = vb_load(((const block_iq4_xs *)(const void *)blocks[r])->qs + 16 * g);
@@ -449,25 +308,25 @@ CPU_INLINE void add_lines_iq4_xs(struct lane_sums *sums, const char *const *bloc
             const __m256i scale = _mm256_shuffle_epi8(scales[r], word);
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c) {
+                const int8_t *numbers = x[c].numbers + ROUNDED_GROUP * g;
+                const __m256i first = (__m256i)vb_load(numbers);
+                const __m256i second = (__m256i)vb_load(numbers + ROUNDED_GROUP);
                 const __m256i sum =
-                    _mm256_add_epi32(_mm256_madd_epi16(signed_pairs(low, first[c]), scale),
-                                     _mm256_madd_epi16(signed_pairs(high, second[c]), scale));
+                    _mm256_add_epi32(_mm256_madd_epi16(signed_pairs(low, first), scale),
+                                     _mm256_madd_epi16(signed_pairs(high, second), scale));
+                const __m256 of_column = _mm256_loadu_ps(x[c].spread[SPREAD_SCALES + g / 2]);
                 if (g == 0) dots[c][r] = _mm256_setzero_ps();
-                dots[c][r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), of_column[c], dots[c][r]);
+                dots[c][r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), of_column, dots[c][r]);
             }
         }
     }
-    for (int r = 0; r < LINES; ++r) {
-        ggml_half half;
-        memcpy(&half, blocks[r], sizeof(half));
-        cpu_f16_to_f32(&d[r], &half, 1);
-    }
+    const __m256 factors = line_quads(line_factors(blocks, offsetof(block_iq4_xs, d)));
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
         for (int r = 0; r < LINES; ++r)
             sums[c].products[r] =
-                _mm256_fmadd_ps(dots[c][r], _mm256_set1_ps(d[r]), sums[c].products[r]);
+                _mm256_fmadd_ps(dots[c][r], line_spread(factors, r), sums[c].products[r]);
     }
 }
 
@@ -482,15 +341,18 @@ CPU_INLINE int blocks_at_once(const struct block_format f) {
     return f.size == ROUNDED_GROUP ? 2 : 1;
 }
 
-// Chooses the way by the type, which is known when compiling. `blocks` are four of each set.
+// Adds n blocks of each row, at most blocks_at_once(). Chooses the way by the type, which is known
+// when compiling. `blocks` are four of each set.
 CPU_INLINE void add_lanes(const struct block_format f, const int sets,
                           struct lane_sums (*sums)[ROUNDED_COLUMNS], const char *const *blocks,
-                          const struct rounded *x, const int at, const int columns) {
+                          const struct rounded *x, const int at, const int n, const int columns) {
     (void)sets;
-    if (f.size == ROUNDED_GROUP)
-        add_lines_32(f, sums[0], blocks, x, at, columns);
+    if (f.type == GGML_TYPE_Q8_0)
+        add_lines_q8_0(sums[0], blocks, x, at, n, columns);
+    else if (f.size == ROUNDED_GROUP)
+        add_short_lines(f, sums[0], blocks, x, at, n, columns);
     else if (f.type == GGML_TYPE_IQ4_XS)
-        add_lines_iq4_xs(sums[0], blocks, x, at, columns);
+        add_lines_iq4_xs(sums[0], blocks, x, columns);
     else
         add_lines_256(f, sums[0], blocks, x, columns);
 }
@@ -502,7 +364,8 @@ CPU_INLINE void close_lanes(const struct block_format f, const struct lane_sums 
         return;
     }
     quad result = vf_sum_quads((vf)sums->products[0]);
-    if (f.size == ROUNDED_GROUP && line_sign(f) != 0) result += sums->short_offsets * line_sign(f);
+    if (f.size == ROUNDED_GROUP && line_sign(f) != 0)
+        result += vf_sum_quads((vf)sums->short_offsets) * line_sign(f);
     quad_store(y, result);
 }
 

@@ -448,10 +448,12 @@ CPU_INLINE int blocks_at_once(const struct block_format f) {
     return 1;
 }
 
-// Chooses the way by the type, which is known when compiling. `blocks` are four of each set.
+// Adds a block of each row. Chooses the way by the type, which is known when compiling. `blocks`
+// are four of each set.
 CPU_INLINE void add_lanes(const struct block_format f, const int sets,
                           struct lane_sums (*sums)[ROUNDED_COLUMNS], const char *const *blocks,
-                          const struct rounded *x, const int at, const int columns) {
+                          const struct rounded *x, const int at, const int n, const int columns) {
+    (void)n; // blocks_at_once()
     if (f.size == 32) {
         struct quarters_32 w[2];
         CPU_UNROLLED

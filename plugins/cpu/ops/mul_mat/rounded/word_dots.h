@@ -209,18 +209,20 @@ CPU_INLINE void words_start(const enum ggml_type type, const int8_t *numbers, in
 }
 
 #if !defined(__AVX512BW__)
-// What rounded_lines.h needs of a whole part: starts by halves of groups, or sums and scales in the
-// order of lanes.
-CPU_INLINE void lines_start(const enum ggml_type type, struct rounded *out) {
-    const bool has_offsets = line_has_offsets(type);
-    for (int g = 0; g < LINE_GROUPS && !has_offsets; ++g) {
+// What rounded_lines.h needs of a part of n groups: starts by halves of groups, or sums and scales
+// in the order of lanes.
+CPU_INLINE void lines_start(const enum ggml_type type, int64_t n, struct rounded *out) {
+    if (has_short_pairs(type) || type == GGML_TYPE_Q4_K || type == GGML_TYPE_IQ4_XS)
+        pair_line_groups(n, out);
+    if (has_short_pairs(type)) spread_short_sums(n, out);
+    if (line_has_offsets(type)) spread_line_sums(type, out);
+    if (type != GGML_TYPE_Q3_K && type != GGML_TYPE_Q6_K) return;
+    for (int g = 0; g < LINE_GROUPS; ++g) {
         int32_t halves[2] = {0};
         words_start(type, out->numbers + g * ROUNDED_GROUP, halves);
         for (int i = 0; i < 8; ++i)
             out->starts[g][i] = halves[i / 4];
     }
-    if (has_offsets) spread_line_sums(type, out);
-    if (type == GGML_TYPE_Q4_K) pair_line_groups(out);
 }
 #endif
 
