@@ -32,12 +32,16 @@ static struct ggml_tensor *make_out_prod(struct ggml_context *ctx, const struct 
     return ggml_out_prod(ctx, floats(ctx, 1024, c->sizes.n, 1), floats(ctx, 1024, c->sizes.n, 1));
 }
 
+// Keys or values, heads side by side, as applications keep them: a token's are written together.
+static struct ggml_tensor *cache(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_permute(ctx, ggml_new_tensor_3d(ctx, c->sizes.type, HEAD, KV_HEADS, KV), 0, 2, 1,
+                        3);
+}
+
 // Heads of 128 over 4096 keys; four heads of queries share one of keys.
 static struct ggml_tensor *make_attention(struct ggml_context *ctx, const struct op_case *c) {
     const int64_t n = c->sizes.n;
-    return ggml_flash_attn_ext(ctx, floats(ctx, HEAD, n, HEADS),
-                               ggml_new_tensor_3d(ctx, c->sizes.type, HEAD, KV, KV_HEADS),
-                               ggml_new_tensor_3d(ctx, c->sizes.type, HEAD, KV, KV_HEADS),
+    return ggml_flash_attn_ext(ctx, floats(ctx, HEAD, n, HEADS), cache(ctx, c), cache(ctx, c),
                                ggml_new_tensor_2d(ctx, GGML_TYPE_F16, KV, n), 1 / sqrtf(HEAD), 0,
                                0);
 }

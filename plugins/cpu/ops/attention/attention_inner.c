@@ -14,13 +14,34 @@ enum {
     ONE_WIDE = VECTORS == 32 ? 16 : 8, // vectors of a row that is added to alone
 };
 
-// Asks for the share of the rows ahead that belongs to [first, end) of n.
-static inline void fetch(const struct attention_lines *lines, int64_t first, int64_t end,
-                         int64_t n) {
-    const int64_t last = lines->n_ahead * MIN(end, n) / n;
-    for (int64_t j = lines->n_ahead * first / n; j < last; ++j) {
-        for (size_t i = 0; i < lines->ahead_bytes; i += LINE)
-            __builtin_prefetch(lines->ahead + (size_t)j * lines->ahead_stride + i, 0, 2);
+// Where the rows ahead are asked for, a line at a time. Many lines at once would wait for each
+// other, and arithmetic for them.
+struct ahead {
+    const char *row;
+    size_t at, bytes, stride; // in a row, of it, from it to the next
+    uint32_t per_step, due;   // lines, as parts of ONE_LINE
+};
+
+enum { ONE_LINE = 1 << 16 };
+
+// All rows ahead, spread over so many steps.
+static inline struct ahead ahead_of(const struct attention_lines *lines, int64_t steps) {
+    const int64_t in_row = (int64_t)(lines->ahead_bytes + LINE - 1) / LINE;
+    const int64_t n = steps > 0 ? lines->n_ahead * in_row * ONE_LINE / steps : 0;
+    return (struct ahead){.row = lines->ahead,
+                          .bytes = lines->ahead_bytes,
+                          .stride = lines->ahead_stride,
+                          .per_step = (uint32_t)MIN(n, UINT32_MAX / 2)};
+}
+
+CPU_INLINE void fetch_step(struct ahead *a) {
+    for (a->due += a->per_step; a->due >= ONE_LINE; a->due -= ONE_LINE) {
+        __builtin_prefetch(a->row + a->at, 0, 2);
+        a->at += LINE;
+        if (a->at >= a->bytes) {
+            a->at = 0;
+            a->row += a->stride;
+        }
     }
 }
 
@@ -55,7 +76,7 @@ CPU_INLINE void add_products(vf (*sums)[KEYS], const vf *k, const float *q, int6
 // A tile of scores; type and rows are constants where this is inlined.
 CPU_INLINE void multiply_tile(const enum ggml_type type, const char *const *keys, int64_t n,
                               const float *q, int64_t stride, float *scores, int64_t score_stride,
-                              const int rows) {
+                              struct ahead *ahead, const int rows) {
     vf sums[ROWS][KEYS], k[KEYS];
     CPU_UNROLLED
     for (int r = 0; r < rows; ++r) {
@@ -69,6 +90,7 @@ CPU_INLINE void multiply_tile(const enum ggml_type type, const char *const *keys
         for (int j = 0; j < KEYS; ++j)
             k[j] = vf_from(type, keys[j] + size_of(type) * (size_t)i);
         add_products(sums, k, q + i, stride, rows);
+        fetch_step(ahead);
     }
     if (i < n) {
         for (int j = 0; j < KEYS; ++j)
@@ -90,18 +112,19 @@ CPU_INLINE void multiply_tile(const enum ggml_type type, const char *const *keys
 CPU_INLINE void multiply_all(const enum ggml_type type, const struct attention_lines *keys,
                              const float *queries, int64_t stride, int n_rows, float *scores,
                              int64_t score_stride) {
+    const int64_t tiles = (int64_t)((keys->n + KEYS - 1) / KEYS) * (n_rows / ROWS + n_rows % ROWS);
+    struct ahead ahead = ahead_of(keys, tiles * (keys->size / LANES));
     for (int key = 0; key < keys->n; key += KEYS) {
         const char *k[KEYS];
         for (int j = 0; j < KEYS; ++j)
             k[j] = keys->data + (size_t)MIN(key + j, keys->n - 1) * keys->stride;
-        fetch(keys, key, key + KEYS, keys->n);
         int r = 0;
         for (; r + ROWS <= n_rows; r += ROWS)
             multiply_tile(type, k, keys->size, queries + r * stride, stride,
-                          scores + r * score_stride + key, score_stride, ROWS);
+                          scores + r * score_stride + key, score_stride, &ahead, ROWS);
         for (; r < n_rows; ++r)
             multiply_tile(type, k, keys->size, queries + r * stride, stride,
-                          scores + r * score_stride + key, score_stride, 1);
+                          scores + r * score_stride + key, score_stride, &ahead, 1);
     }
 }
 
@@ -128,8 +151,8 @@ struct sum_tile {
 // LANES elements: the values end there. All but the first three and i are constants where this is
 // inlined.
 CPU_INLINE void add_tile(const enum ggml_type type, const struct attention_lines *values,
-                         const struct sum_tile *t, int64_t i, const int rows, const int width,
-                         const bool is_part, const bool skips) {
+                         const struct sum_tile *t, int64_t i, struct ahead *ahead, const int rows,
+                         const int width, const bool is_part, const bool skips) {
     vf sums[SUM_ROWS][ONE_WIDE];
     CPU_UNROLLED
     for (int r = 0; r < rows; ++r) {
@@ -156,6 +179,7 @@ CPU_INLINE void add_tile(const enum ggml_type type, const struct attention_lines
                 sums[r][v] += added * weight;
             }
         }
+        if (ahead) fetch_step(ahead);
     }
     CPU_UNROLLED
     for (int r = 0; r < rows; ++r) {
@@ -169,15 +193,14 @@ CPU_INLINE void add_tile(const enum ggml_type type, const struct attention_lines
 // asked for.
 CPU_INLINE void add_rows(const enum ggml_type type, const struct attention_lines *values,
                          const struct sum_tile *t, bool fetches, const int rows, const int wide) {
-    const int64_t n = values->size;
+    const int64_t n = values->size, tiles = fetches ? n / (wide * LANES) : 0;
+    struct ahead ahead = ahead_of(values, tiles * values->n);
     int64_t i = 0;
-    for (; i + wide * LANES <= n; i += wide * LANES) {
-        if (fetches) fetch(values, i, i + wide * LANES, n);
-        add_tile(type, values, t, i, rows, wide, false, false);
-    }
+    for (; i + wide * LANES <= n; i += wide * LANES)
+        add_tile(type, values, t, i, &ahead, rows, wide, false, false);
     for (; i + LANES <= n; i += LANES)
-        add_tile(type, values, t, i, rows, 1, false, false);
-    if (i < n) add_tile(type, values, t, i, rows, 1, true, false);
+        add_tile(type, values, t, i, NULL, rows, 1, false, false);
+    if (i < n) add_tile(type, values, t, i, NULL, rows, 1, true, false);
 }
 
 CPU_INLINE void add_all(const enum ggml_type type, const struct attention_lines *values,
@@ -212,8 +235,8 @@ CPU_INLINE void add_special(const enum ggml_type type, const struct attention_li
     const int64_t n = values->size;
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        add_tile(type, values, t, i, 1, 1, false, true);
-    if (i < n) add_tile(type, values, t, i, 1, 1, true, true);
+        add_tile(type, values, t, i, NULL, 1, 1, false, true);
+    if (i < n) add_tile(type, values, t, i, NULL, 1, 1, true, true);
 }
 
 void CPU_FN(cpu_attention_special_sums)(const struct attention_lines *values, const float *weights,
