@@ -34,6 +34,7 @@ static inline struct ahead ahead_of(const struct attention_lines *lines, int64_t
                           .per_step = (uint32_t)MIN(n, UINT32_MAX / 2)};
 }
 
+// Asks for what is due. Called once for each step.
 CPU_INLINE void fetch_step(struct ahead *a) {
     for (a->due += a->per_step; a->due >= ONE_LINE; a->due -= ONE_LINE) {
         __builtin_prefetch(a->row + a->at, 0, 2);
