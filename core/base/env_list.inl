@@ -58,7 +58,7 @@ GGML_ENV_ROW(GGML_CPU_ALL_THREADS, "0",
 GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, "0", "1: the CPU plugin computes every node by itself.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_ROUNDING, "0",
              "1: the CPU plugin multiplies quantised weights with columns as F32, never rounded to "
-             "8 bits.")
+             "8 bits, and quantised keys with queries as F32, never rounded to 16 bits.")
 GGML_ENV_ROW(GGML_SCHED_DEBUG, "0",
              "The scheduler logs at debug level: 1: the splits of each graph and what they copy; 2: "
              "every node too.")

@@ -149,17 +149,28 @@ static struct attention_lines open_lines(const struct kernel_product *p, int64_t
 }
 
 static bool multiply_scores(const struct kernel_product *p) {
-    if (ggml_blck_size(p->type) > 1) return false;
+    if (ggml_blck_size(p->type) > 1 && p->type != GGML_TYPE_Q8_0) return false;
     const int64_t stride = attention_padded(p->k);
+    const bool blocks = p->type == GGML_TYPE_Q8_0;
     float *queries = p->work, scores[KERNEL_MAX_COLUMNS][ATTENTION_KEYS];
+    float word_scales[KERNEL_MAX_COLUMNS];
+    int16_t *words = p->work;
     memset(queries, 0, (size_t)(p->n_columns * stride) * sizeof(float));
-    for (int64_t c = 0; c < p->n_columns; ++c)
-        memcpy(queries + c * stride, p->x + c * p->x_stride, (size_t)p->k * sizeof(float));
+    for (int64_t c = 0; c < p->n_columns; ++c) {
+        const float *x = p->x + c * p->x_stride;
+        if (blocks)
+            word_scales[c] = CPU_FN(cpu_attention_round)(x, p->k, words + c * stride);
+        else
+            memcpy(queries + c * stride, x, (size_t)p->k * sizeof(float));
+    }
+    const struct attention_words rounded = {words, stride, word_scales};
     for (int64_t r = 0; r < p->n_rows; r += ATTENTION_KEYS) {
         const int n = (int)MIN(p->n_rows - r, ATTENTION_KEYS);
         const struct attention_lines keys = open_lines(p, r, n);
-        CPU_FN(cpu_attention_scores)
-        (&keys, queries, stride, (int)p->n_columns, scores[0], ATTENTION_KEYS);
+        if (blocks) CPU_FN(cpu_attention_block_scores)
+        (&keys, &rounded, (int)p->n_columns, scores[0], ATTENTION_KEYS);
+        else CPU_FN(cpu_attention_scores)(&keys, queries, stride, (int)p->n_columns, scores[0],
+                                          ATTENTION_KEYS);
         for (int64_t c = 0; c < p->n_columns; ++c)
             memcpy(p->y + c * p->y_stride + r, scores[c], (size_t)n * sizeof(float));
     }
@@ -167,12 +178,19 @@ static bool multiply_scores(const struct kernel_product *p) {
 }
 
 static bool multiply_sums(const struct kernel_product *p) {
-    if (ggml_blck_size(p->type) > 1) return false;
+    if (ggml_blck_size(p->type) > 1 && p->type != GGML_TYPE_Q8_0) return false;
     const int64_t stride = attention_padded(p->k);
     float *sums = p->work;
     memset(sums, 0, (size_t)(p->n_columns * stride) * sizeof(float));
-    const struct attention_lines values = open_lines(p, 0, (int)p->n_rows);
-    CPU_FN(cpu_attention_sums)(&values, p->x, p->x_stride, (int)p->n_columns, sums, stride);
+    for (int64_t r = 0; r < p->n_rows; r += ATTENTION_KEYS) {
+        const int n = (int)MIN(p->n_rows - r, ATTENTION_KEYS);
+        const struct attention_lines values = open_lines(p, r, n);
+        float weights[KERNEL_MAX_COLUMNS][ATTENTION_KEYS];
+        for (int64_t c = 0; c < p->n_columns; ++c)
+            memcpy(weights[c], p->x + c * p->x_stride + r, (size_t)n * sizeof(float));
+        (p->type == GGML_TYPE_Q8_0 ? CPU_FN(cpu_attention_block_sums) : CPU_FN(cpu_attention_sums))(
+            &values, weights[0], ATTENTION_KEYS, (int)p->n_columns, sums, stride);
+    }
     for (int64_t c = 0; c < p->n_columns; ++c)
         memcpy(p->y + c * p->y_stride, sums + c * stride, (size_t)p->k * sizeof(float));
     return true;

@@ -131,6 +131,28 @@ CPU_INLINE quad vf_sum_each(const vf *v) {
                          vf_sum_quads(v[3]));
 }
 
+// y[i] = vf_sum() of each of eight vectors.
+CPU_INLINE void vf_sum_eight(const vf *v, float *y) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    __m256 pairs[4]; // of v[i] and v[i + 4], half a vector each
+    for (int i = 0; i < 4; ++i)
+        pairs[i] = _mm256_permute2f128_ps(v[i], v[i + 4], 0x20) +
+                   _mm256_permute2f128_ps(v[i], v[i + 4], 0x31);
+    const __m256 ac =
+        _mm256_unpacklo_ps(pairs[0], pairs[2]) + _mm256_unpackhi_ps(pairs[0], pairs[2]);
+    const __m256 bd =
+        _mm256_unpacklo_ps(pairs[1], pairs[3]) + _mm256_unpackhi_ps(pairs[1], pairs[3]);
+    vf_store(y, _mm256_unpacklo_ps(ac, bd) + _mm256_unpackhi_ps(ac, bd));
+#else
+    for (int i = 0; i<8; i += LANES> 1 ? QUAD : 1) {
+        if (LANES > 1)
+            quad_store(y + i, vf_sum_each(v + i));
+        else
+            y[i] = vf_sum(v[i]);
+    }
+#endif
+}
+
 // y[r] = vf_sum() of each of 1 or QUAD rows.
 CPU_INLINE void vf_sum_rows(const vf *v, float *y, const int rows) {
     if (rows == QUAD && LANES > 1) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // soft_max, rope and flash_attn_ext on the CPU: modes, masks, views of a cache, infinities and
 // NaN, all against oracles.
+#define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 
 #include "fixture.h"
+#include "support/setenv.h"
 
 // Errors of a few ulp of 2^-24 per element, squared.
 static const double SOFT_MAX = 1e-12;
@@ -184,7 +186,12 @@ static const struct attention_case attention_cases[] = {
     {64, 64, 1, 700, 8, 2, 2, 1, GGML_TYPE_BF16, GGML_TYPE_F16, 1, true, 0, 0},
     {128, 96, 2, 530, 6, 2, 2, 2, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, 6, true, 8, 10},
     {72, 40, 3, 600, 2, 1, 2, 2, GGML_TYPE_F16, GGML_TYPE_F32, 1, false, 0, 0},
+    {128, 128, 1, 530, 8, 2, 2, 1, GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 1, false, 0, 0},
+    {64, 96, 1, 300, 6, 2, 2, 2, GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 1, true, 8, 0},
+    {32, 32, 7, 77, 1, 1, 1, 1, GGML_TYPE_Q8_0, GGML_TYPE_F16, 0, false, 0, 20},
+    {96, 128, 1, 66, 10, 2, 5, 1, GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 0, false, 0, 0},
     // Heads whose rows are so large that a block has 32 keys.
+    {256, 256, 1, 300, 4, 4, 4, 1, GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 0, false, 0, 0},
     {256, 256, 1, 300, 4, 4, 4, 1, GGML_TYPE_F32, GGML_TYPE_F32, 0, false, 0, 0},
 };
 
@@ -203,30 +210,71 @@ static struct ggml_tensor *build_attention(struct fixture *f, const struct atten
     return node;
 }
 
+// Rows of queries are rounded to 32767 steps of their largest magnitude where they are multiplied
+// with few rows of Q8_0: fewer than 16 that share a head of keys and values.
+static void oracle_rounded(const struct ggml_tensor *node, double *out) {
+    const struct ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2];
+    const int64_t shared = q->ne[2] / (k->ne[2] > v->ne[2] ? k->ne[2] : v->ne[2]);
+    if (k->type != GGML_TYPE_Q8_0 || q->ne[1] * shared >= 16) {
+        oracle_flash_attn_ext(node, out);
+        return;
+    }
+    const size_t n = (size_t)ggml_nelements(q);
+    double *x = malloc(n * sizeof(*x));
+    float *y = malloc(n * sizeof(*y));
+    oracle_read(q, x);
+    const float factor = ggml_get_op_params_f32(node, 0);
+    for (size_t row = 0; row < n; row += (size_t)q->ne[0]) {
+        float largest = 0;
+        for (size_t i = row; i < row + (size_t)q->ne[0]; ++i)
+            largest = fmaxf(largest, fabsf((float)x[i] * factor));
+        for (size_t i = row; i < row + (size_t)q->ne[0]; ++i)
+            y[i] = rintf((float)x[i] * factor * (32767 / largest)) * (largest / 32767) / factor;
+    }
+    struct ggml_tensor rounded_q = *q, rounded = *node;
+    rounded_q.data = y;
+    rounded_q.nb[0] = sizeof(float);
+    for (int d = 1; d < GGML_MAX_DIMS; ++d)
+        rounded_q.nb[d] = rounded_q.nb[d - 1] * (size_t)q->ne[d - 1];
+    rounded.src[0] = &rounded_q;
+    oracle_flash_attn_ext(&rounded, out);
+    free(x);
+    free(y);
+}
+
+static void check_attention(struct fixture *f, struct ggml_tensor *node) {
+    fixture_check(f, node, oracle_rounded, ATTENTION);
+    setenv("GGML_CPU_DISABLE_ROUNDING", "1", 1);
+    fixture_check(f, node, oracle_flash_attn_ext, ATTENTION);
+    unsetenv("GGML_CPU_DISABLE_ROUNDING");
+}
+
 static void test_attention(void **state) {
+    struct fixture *f = *state;
     for (size_t i = 0; i < sizeof(attention_cases) / sizeof(attention_cases[0]); ++i) {
-        fixture_check(*state, build_attention(*state, &attention_cases[i]), oracle_flash_attn_ext,
-                      ATTENTION);
+        check_attention(f, build_attention(f, &attention_cases[i]));
+        ggml_reset(f->ctx);
     }
 }
 
 // K and V as they lie in a cache: [size, heads, slots], seen as [size, slots, heads].
-static void check_cache_views(struct fixture *f, int64_t n_tokens, int64_t n_keys) {
+static void check_cache_views(struct fixture *f, enum ggml_type type, int64_t n_tokens,
+                              int64_t n_keys) {
     struct ggml_tensor *q =
         ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_F32, 64, 8, n_tokens, 1), 0, 2, 1, 3);
     struct ggml_tensor *k =
-        ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_F16, 64, 4, n_keys, 1), 0, 2, 1, 3);
+        ggml_permute(f->ctx, fixture_tensor(f, type, 64, 4, n_keys, 1), 0, 2, 1, 3);
     struct ggml_tensor *v =
         ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_Q8_0, 64, 4, n_keys, 1), 0, 2, 1, 3);
     struct ggml_tensor *mask = new_mask(f, GGML_TYPE_F16, n_keys, n_tokens, 1, 1);
-    fixture_check(f, ggml_flash_attn_ext(f->ctx, q, k, v, mask, 0.125f, 0, 0),
-                  oracle_flash_attn_ext, ATTENTION);
+    check_attention(f, ggml_flash_attn_ext(f->ctx, q, k, v, mask, 0.125f, 0, 0));
 }
 
 static void test_attention_on_cache_views(void **state) {
-    check_cache_views(*state, 37, 90);
-    check_cache_views(*state, 1, 90);
-    check_cache_views(*state, 2, 1000);
+    check_cache_views(*state, GGML_TYPE_F16, 37, 90);
+    check_cache_views(*state, GGML_TYPE_F16, 1, 90);
+    check_cache_views(*state, GGML_TYPE_F16, 2, 1000);
+    check_cache_views(*state, GGML_TYPE_Q8_0, 1, 1000);
 }
 
 // A window of keys around each token's, whose mask is 0; one token sees none. Parts of blocks are
@@ -264,23 +312,37 @@ static void test_attention_in_windows(void **state) {
     check_window(*state, 128, 17, 131, 1);
 }
 
-static void check_masked_keys(struct fixture *f, int n_tokens) {
+// Makes a row of 32 elements NaN or infinite.
+static void spoil_row(struct ggml_tensor *t, int64_t row, bool infinite) {
+    char *data = (char *)t->data + (size_t)row * t->nb[1];
+    const float number = infinite ? INFINITY : NAN;
+    if (t->type == GGML_TYPE_Q8_0) { // by its scale
+        const uint16_t scale = infinite ? 0x7C00 : 0x7E00;
+        memcpy(data, &scale, sizeof(scale));
+        return;
+    }
+    for (int i = 0; i < 32; ++i)
+        memcpy(data + (size_t)i * sizeof(number), &number, sizeof(number));
+}
+
+static void check_masked_keys(struct fixture *f, enum ggml_type type, int n_tokens) {
     struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_F32, 32, n_tokens, 2, 1);
-    struct ggml_tensor *k = fixture_tensor(f, GGML_TYPE_F32, 32, 70, 2, 1);
-    struct ggml_tensor *v = fixture_tensor(f, GGML_TYPE_F32, 32, 70, 2, 1);
+    struct ggml_tensor *k = fixture_tensor(f, type, 32, 70, 2, 1);
+    struct ggml_tensor *v = fixture_tensor(f, type, 32, 70, 2, 1);
     struct ggml_tensor *mask = ggml_new_tensor_2d(f->ctx, GGML_TYPE_F16, 70, n_tokens);
     for (int i = 0; i < 70 * n_tokens; ++i)
         ((uint16_t *)mask->data)[i] = i % 70 >= 45 || i / 70 == 3 ? 0xFC00 : 0;
     struct ggml_tensor *node = ggml_flash_attn_ext(f->ctx, q, k, v, mask, 1.0f, 0, 0);
     // Row 3 sees no key at all: zeros
-    fixture_check(f, node, oracle_flash_attn_ext, ATTENTION);
+    check_attention(f, node);
+    assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
     float before[32 * 2 * 40];
     assert_true(ggml_nbytes(node) <= sizeof(before));
     memcpy(before, node->data, ggml_nbytes(node));
     for (int64_t head = 0; head < 2; ++head) {
-        for (int64_t i = 45 * 32; i < 70 * 32; ++i) {
-            ((float *)k->data)[head * 70 * 32 + i] = NAN;
-            ((float *)v->data)[head * 70 * 32 + i] = i % 2 ? NAN : INFINITY;
+        for (int64_t key = 45; key < 70; ++key) {
+            spoil_row(k, head * 70 + key, false);
+            spoil_row(v, head * 70 + key, key % 2 == 0);
         }
     }
     assert_int_equal(fixture_compute(f, node, 2), GGML_STATUS_SUCCESS);
@@ -288,8 +350,10 @@ static void check_masked_keys(struct fixture *f, int n_tokens) {
 }
 
 static void test_masked_keys_contribute_nothing(void **state) {
-    check_masked_keys(*state, 5);
-    check_masked_keys(*state, 40);
+    check_masked_keys(*state, GGML_TYPE_F32, 5);
+    check_masked_keys(*state, GGML_TYPE_F32, 40);
+    check_masked_keys(*state, GGML_TYPE_Q8_0, 5);
+    check_masked_keys(*state, GGML_TYPE_Q8_0, 40);
 }
 
 static void check_nan_value(struct fixture *f, int n_tokens) {

@@ -33,17 +33,27 @@ static struct ggml_tensor *make_out_prod(struct ggml_context *ctx, const struct 
 }
 
 // Keys or values, heads side by side, as applications keep them: a token's are written together.
-static struct ggml_tensor *cache(struct ggml_context *ctx, const struct op_case *c) {
-    return ggml_permute(ctx, ggml_new_tensor_3d(ctx, c->sizes.type, HEAD, KV_HEADS, KV), 0, 2, 1,
-                        3);
+static struct ggml_tensor *cache(struct ggml_context *ctx, const struct op_case *c, int n_heads) {
+    return ggml_permute(ctx, ggml_new_tensor_3d(ctx, c->sizes.type, HEAD, n_heads, KV), 0, 2, 1, 3);
 }
 
-// Heads of 128 over 4096 keys; four heads of queries share one of keys.
-static struct ggml_tensor *make_attention(struct ggml_context *ctx, const struct op_case *c) {
+// Heads of 128 over 4096 keys.
+static struct ggml_tensor *attention(struct ggml_context *ctx, const struct op_case *c,
+                                     int n_kv_heads) {
     const int64_t n = c->sizes.n;
-    return ggml_flash_attn_ext(ctx, floats(ctx, HEAD, n, HEADS), cache(ctx, c), cache(ctx, c),
-                               ggml_new_tensor_2d(ctx, GGML_TYPE_F16, KV, n), 1 / sqrtf(HEAD), 0,
-                               0);
+    return ggml_flash_attn_ext(
+        ctx, floats(ctx, HEAD, n, HEADS), cache(ctx, c, n_kv_heads), cache(ctx, c, n_kv_heads),
+        ggml_new_tensor_2d(ctx, GGML_TYPE_F16, KV, n), 1 / sqrtf(HEAD), 0, 0);
+}
+
+// Four heads of queries share one of keys.
+static struct ggml_tensor *make_shared_attention(struct ggml_context *ctx,
+                                                 const struct op_case *c) {
+    return attention(ctx, c, KV_HEADS);
+}
+
+static struct ggml_tensor *make_attention(struct ggml_context *ctx, const struct op_case *c) {
+    return attention(ctx, c, HEADS);
 }
 
 // --- what is bound by memory: 4096 by n floats, or as named
@@ -130,7 +140,8 @@ static const struct {
     {"MUL_MAT", "", make_mul_mat, WEIGHTS},
     {"MUL_MAT_ID", "2 of 8, m/4, k/4", make_mul_mat_id, EXPERT_WEIGHTS},
     {"OUT_PROD", "1024x1024", make_out_prod, ROWS},
-    {"FLASH_ATTN_EXT", "128x4096, 32/8 heads", make_attention, CACHE},
+    {"FLASH_ATTN_EXT", "128x4096, 32/8 heads", make_shared_attention, CACHE},
+    {"FLASH_ATTN_EXT", "128x4096, 32/32 heads", make_attention, CACHE},
     {"ADD", "4096xn", make_add, ROWS},
     {"MUL", "4096xn by a row", make_mul, ROWS},
     {"SCALE", "4096xn", make_scale, ROWS},
@@ -174,7 +185,8 @@ static double count_flops(const struct op_case *c) {
     if (c->make == make_mul_mat) return 2.0 * (double)s->m * (double)s->k * n;
     if (c->make == make_mul_mat_id) return 2.0 * (double)s->m * (double)s->k / 16 * n * USED;
     if (c->make == make_out_prod) return 2.0 * 1024 * 1024 * n;
-    if (c->make == make_attention) return 4.0 * HEAD * KV * HEADS * n;
+    if (c->make == make_attention || c->make == make_shared_attention)
+        return 4.0 * HEAD * KV * HEADS * n;
     if (c->make == make_conv_2d) return 2.0 * 9 * 64 * 64 * 64 * 64;
     return 0;
 }

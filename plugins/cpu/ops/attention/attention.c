@@ -23,8 +23,9 @@ void CPU_FN(cpu_attention_store)(const struct attention *a, struct ggml_row at, 
         y[i] = out[i] * factor;
 }
 
-// Operands and parameters of the node.
-static struct attention read_node(const struct ggml_tensor *dst) {
+// Operands and parameters of the task's node.
+static struct attention read_node(const struct cpu_task *task) {
+    const struct ggml_tensor *dst = task->dst;
     return (struct attention){
         .dst = dst,
         .q = dst->src[0],
@@ -36,6 +37,7 @@ static struct attention read_node(const struct ggml_tensor *dst) {
         .max_bias = ggml_get_op_params_f32(dst, 1),
         .softcap = ggml_get_op_params_f32(dst, 2),
         .group = attention_group(dst),
+        .rounds = !task->exact && !task->use_ref,
     };
 }
 
@@ -144,7 +146,7 @@ static void compute_many(const struct cpu_task *task, const struct division *d, 
 // Tiles are halved until there are two units per thread, as far as that leaves enough rows to share
 // what is read.
 static struct division divide(const struct cpu_task *task, bool many) {
-    struct division d = {.a = read_node(task->dst), .chunk = 1, .chunks = 1};
+    struct division d = {.a = read_node(task), .chunk = 1, .chunks = 1};
     d.n_rows = d.a.q->ne[1] * d.a.group;
     d.groups = d.a.q->ne[2] / d.a.group;
     d.size = many ? attention_many_rows(task->dst) : ATTENTION_QUERIES;

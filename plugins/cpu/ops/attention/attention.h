@@ -103,8 +103,8 @@ static inline size_t attention_shared_floats(const struct ggml_tensor *node) {
     return (size_t)(ggml_nrows(node->src[0]) * attention_chunks(node) * attention_part(node));
 }
 
-// Floats per thread. Few queries: queries, scores, mask, and blocks of K and V where they are
-// unpacked. Many: blocks of K and V, queries, accumulators, scores, mask and its rows.
+// Floats per thread. Few queries: queries, also rounded, scores, mask, and blocks of K and V where
+// they are unpacked. Many: blocks of K and V, queries, accumulators, scores, mask and its rows.
 static inline size_t attention_work_floats(const struct ggml_tensor *node) {
     const size_t k_size = (size_t)attention_padded(node->src[1]->ne[0]);
     const size_t v_size = (size_t)attention_padded(node->src[2]->ne[0]);
@@ -116,7 +116,7 @@ static inline size_t attention_work_floats(const struct ggml_tensor *node) {
     }
     const bool k_blocks = ggml_is_quantized(node->src[1]->type);
     const bool v_blocks = ggml_is_quantized(node->src[2]->type);
-    return ATTENTION_QUERIES * (k_size + 2 * ATTENTION_KEYS) +
+    return ATTENTION_QUERIES * (k_size + k_size / 2 + 1 + 2 * ATTENTION_KEYS) +
            ATTENTION_KEYS * ((k_blocks ? k_size : 0) + (v_blocks ? v_size : 0));
 }
 

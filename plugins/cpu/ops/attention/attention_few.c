@@ -23,9 +23,11 @@ struct tile {
     int block;                  // keys of a block
     int64_t k_size;
     float *queries;       // [row][element], times the scale, padded with zeros
+    int16_t *words;       // the same rounded, where keys are multiplied so
+    float *word_scales;   // by row
     float *scores;        // [row][key]
     float *biases;        // [row][key], the mask
-    float *keys, *values; // unpacked blocks of quantised rows
+    float *keys, *values; // unpacked blocks of rows
     float *parts;
     int64_t stride; // of parts
     bool special;   // values may be no numbers: those of weight 0 are left out
@@ -48,6 +50,14 @@ static void place_memory(struct tile *t, float *work) {
     t->biases = t->scores + ATTENTION_QUERIES * BLOCK;
     t->keys = t->biases + ATTENTION_QUERIES * BLOCK;
     t->values = t->keys + (ggml_is_quantized(t->a->k->type) ? BLOCK * t->k_size : 0);
+    const size_t v_floats = BLOCK * (size_t)attention_padded(t->a->v->ne[0]);
+    t->word_scales = t->values + (ggml_is_quantized(t->a->v->type) ? v_floats : 0);
+    t->words = (int16_t *)(void *)(t->word_scales + ATTENTION_QUERIES);
+}
+
+// Whether keys are multiplied as they lie, with rounded queries.
+static bool rounds(const struct tile *t) {
+    return t->a->rounds && t->a->k->type == GGML_TYPE_Q8_0;
 }
 
 // Rows of one of the groups.
@@ -70,6 +80,8 @@ static void open_tile(struct tile *t) {
         for (int64_t i = 0; i < n; ++i)
             query[i] = from[i] * a->scale;
         memset(query + n, 0, (size_t)(t->k_size - n) * sizeof(float));
+        if (rounds(t))
+            t->word_scales[r] = CPU_FN(cpu_attention_round)(query, n, t->words + r * t->k_size);
         t->slopes[r] = cpu_alibi_slope(a->max_bias, a->q->ne[2], at.i2);
         t->masks[r] = a->mask ? attention_mask(a, at) : NULL;
         float *part = t->parts + r * t->stride;
@@ -137,12 +149,12 @@ static void update_row(float *part, int64_t n, float *scores, float largest, int
         vf_store(out + i, vf_load(out + i) * factor);
 }
 
-// Rows of a block as the inner kernels read them; quantised ones are unpacked.
+// Rows of a block, unpacked where the inner kernels don't know the type.
 static struct attention_lines open_lines(const struct ggml_tensor *t, const char *data, int n_keys,
-                                         float *unpacked) {
+                                         bool unpacks, float *unpacked) {
     struct attention_lines lines = {
         .type = t->type, .data = data, .stride = t->nb[1], .size = t->ne[0], .n = n_keys};
-    if (!ggml_is_quantized(t->type)) return lines;
+    if (!unpacks) return lines;
     const int64_t stride = attention_padded(t->ne[0]);
     const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(t->type);
     for (int j = 0; j < n_keys; ++j)
@@ -169,30 +181,55 @@ static void set_ahead(struct attention_lines *lines, const struct tile *t, int g
     lines->n_ahead = (int)((together ? n * (group + 1) / t->n_groups : n) - first);
 }
 
-// Adds a block of keys to the rows of a group. `next`: those of the block after it.
-static void compute_group(const struct tile *t, int group, int64_t key, int n_keys, bool biased,
+// The products of a block of keys with the rows of a group.
+static void multiply_keys(const struct tile *t, int group, int64_t key, int n_keys,
                           const struct attention_range *next) {
     const struct attention *a = t->a;
     const struct attention_rows rows = group_rows(t, group);
     const int first = group * rows.n;
-    float *parts = t->parts + first * t->stride;
-    struct attention_lines lines = open_lines(a->k, attention_keys(a, &rows, key), n_keys, t->keys);
+    const bool unpacks = ggml_is_quantized(a->k->type) && !rounds(t);
+    struct attention_lines lines =
+        open_lines(a->k, attention_keys(a, &rows, key), n_keys, unpacks, t->keys);
     if (next->end > next->first) set_ahead(&lines, t, group, a->k, next);
-    CPU_FN(cpu_attention_scores)
+    if (rounds(t)) {
+        const struct attention_words words = {t->words + first * t->k_size, t->k_size,
+                                              t->word_scales + first};
+        CPU_FN(cpu_attention_block_scores)(&lines, &words, rows.n, t->scores, BLOCK);
+    } else
+        CPU_FN(cpu_attention_scores)
     (&lines, t->queries + first * t->k_size, t->k_size, rows.n, t->scores, BLOCK);
-    for (int r = 0; r < rows.n; ++r) {
+}
+
+// Adds the values of a block, times their weights, to the rows of a group.
+static void add_values(const struct tile *t, int group, int64_t key, int n_keys,
+                       const struct attention_range *next) {
+    const struct ggml_tensor *v = t->a->v;
+    const struct attention_rows rows = group_rows(t, group);
+    const bool blocks = v->type == GGML_TYPE_Q8_0;
+    struct attention_lines lines = open_lines(v, attention_values(t->a, &rows, key), n_keys,
+                                              ggml_is_quantized(v->type) && !blocks, t->values);
+    if (next->end > next->first) set_ahead(&lines, t, group, v, next);
+    float *out = t->parts + group * rows.n * t->stride + ATTENTION_HEADER;
+    if (t->special)
+        (blocks ? CPU_FN(cpu_attention_special_block_sums)
+                : CPU_FN(cpu_attention_special_sums))(&lines, t->scores, out);
+    else
+        (blocks ? CPU_FN(cpu_attention_block_sums)
+                : CPU_FN(cpu_attention_sums))(&lines, t->scores, BLOCK, rows.n, out, t->stride);
+}
+
+// Adds a block of keys to the rows of a group. `next`: those of the block after it.
+static void compute_group(const struct tile *t, int group, int64_t key, int n_keys, bool biased,
+                          const struct attention_range *next) {
+    const int n = t->rows.n, first = group * n;
+    multiply_keys(t, group, key, n_keys, next);
+    for (int r = 0; r < n; ++r) {
         float *scores = t->scores + r * BLOCK;
         const float *bias = biased ? bias_of(t, first + r) : NULL;
         const float largest = finish_scores(t, scores, bias, t->slopes[first + r], n_keys);
-        update_row(parts + r * t->stride, a->v->ne[0], scores, largest, n_keys);
+        update_row(t->parts + (first + r) * t->stride, t->a->v->ne[0], scores, largest, n_keys);
     }
-    lines = open_lines(a->v, attention_values(a, &rows, key), n_keys, t->values);
-    if (next->end > next->first) set_ahead(&lines, t, group, a->v, next);
-    float *out = parts + ATTENTION_HEADER;
-    if (t->special)
-        CPU_FN(cpu_attention_special_sums)(&lines, t->scores, out);
-    else
-        CPU_FN(cpu_attention_sums)(&lines, t->scores, BLOCK, rows.n, out, t->stride);
+    add_values(t, group, key, n_keys, next);
 }
 
 // All blocks of the range. One that is hidden from all rows is left out.

@@ -6,32 +6,54 @@
 
 #include "base/kernel.h"
 
-// Rows of K or V of F32, F16 or BF16, `stride` bytes from each other.
+// Rows of K or V, `stride` bytes from each other.
 struct attention_lines {
     enum ggml_type type;
     const char *data;
     size_t stride;
-    int64_t size; // elements of a row
-    int n;
+    int64_t size;      // elements of a row
+    int n;             // ATTENTION_KEYS at most
     const char *ahead; // rows that are asked for meanwhile
     size_t ahead_stride, ahead_bytes;
     int n_ahead; // 0: none
 };
 
-// scores[r * score_stride + key] = <queries[r], key> for n_rows rows of queries, which are
-// query_stride floats from each other and end in zeros up to a multiple of 16. Of the scores up to
-// three more are written than there are keys.
+// Of F32, F16 or BF16: scores[r * score_stride + key] = <queries[r], key> for n_rows rows of
+// queries, which are query_stride floats from each other and end in zeros up to a multiple of 16.
+// Of the scores up to seven more are written than there are keys.
 void CPU_FN(cpu_attention_scores)(const struct attention_lines *keys, const float *queries,
                                   int64_t query_stride, int n_rows, float *scores,
                                   int64_t score_stride);
 
-// out[r * out_stride + i] += sum over keys of weights[r * weight_stride + key] * value[key][i], for
-// rows of `out` whose sizes are rounded up to a multiple of 16.
+// Of F32, F16 or BF16: out[r * out_stride + i] += sum over keys of weights[r * weight_stride + key]
+// * value[key][i], for rows of `out` whose sizes are rounded up to a multiple of 16.
 void CPU_FN(cpu_attention_sums)(const struct attention_lines *values, const float *weights,
                                 int64_t weight_stride, int n_rows, float *out, int64_t out_stride);
 
 // The same for one row, to which values of weight 0 contribute nothing, not even their NaN.
 void CPU_FN(cpu_attention_special_sums)(const struct attention_lines *values, const float *weights,
                                         float *out);
+
+// Rows of queries rounded to whole numbers, `stride` of them from each other: element i of row r is
+// scales[r] * words[r * stride + i].
+struct attention_words {
+    const int16_t *words;
+    int64_t stride;
+    const float *scales;
+};
+
+// Rounds n elements of a row, whole blocks of 32, to y; returns its scale. That of a row with an
+// infinity or NaN is NaN.
+float CPU_FN(cpu_attention_round)(const float *x, int64_t n, int16_t *y);
+
+// The same three for Q8_0. Rows of weights can be read up to a multiple of 16.
+void CPU_FN(cpu_attention_block_scores)(const struct attention_lines *keys,
+                                        const struct attention_words *queries, int n_rows,
+                                        float *scores, int64_t score_stride);
+void CPU_FN(cpu_attention_block_sums)(const struct attention_lines *values, const float *weights,
+                                      int64_t weight_stride, int n_rows, float *out,
+                                      int64_t out_stride);
+void CPU_FN(cpu_attention_special_block_sums)(const struct attention_lines *values,
+                                              const float *weights, float *out);
 
 #endif

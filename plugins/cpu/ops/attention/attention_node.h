@@ -13,6 +13,7 @@ struct attention {
     const float *sinks;
     float scale, max_bias, softcap;
     int64_t group; // heads that share K and V
+    bool rounds;   // queries may be rounded
 };
 
 // Rows of one group of heads: row r is head r % group of token r / group.

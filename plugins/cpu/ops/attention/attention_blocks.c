@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// The same for rows of Q8_0, whose blocks are numbers of eight bits with one scale. Rows of queries
+// are rounded to numbers of 16 bits, so that products are added up as whole numbers: more exact
+// than ggml's, which has eight bits. Weights are multiplied with a block's scales first.
+#include <math.h>
+
+#include "ops/attention/attention_tiles.h"
+#include "ops/attention/word_products.h"
+
+// Rows of K that are multiplied with so many queries together; KEYS_TOGETHER with a single one.
+enum { ROWS = 4, KEYS = VECTORS == 32 ? 4 : 2 };
+
+// --- scores --------------------------------------------------------------------------------------
+
+// Infinities and NaN, which make the row NaN, and magnitudes whose reciprocal is no float.
+static float round_unusual(const float *x, int64_t n, float largest, int16_t *y) {
+    const bool any = isfinite(largest) && largest > 0;
+    for (int64_t i = 0; i < n; ++i)
+        y[i] = (int16_t)(any ? lrint((double)x[i] / (double)largest * INT16_MAX) : 0);
+    return isfinite(largest) ? (float)((double)largest / INT16_MAX) : NAN;
+}
+
+float CPU_FN(cpu_attention_round)(const float *x, int64_t n, int16_t *y) {
+    enum { TO_WHOLE = 0x4B400000 }; // bits of 1.5 * 2^23: the last one stands for 1
+    int32_t bits = 0;               // order like magnitudes, NaN above infinity
+    for (int64_t i = 0; i < n; ++i)
+        bits = MAX(bits, (int32_t)(cpu_float_bits(x[i]) & INT32_MAX));
+    float largest;
+    memcpy(&largest, &bits, sizeof(largest));
+    if (!(largest >= 0x1p-100f && largest <= 0x1p127f)) return round_unusual(x, n, largest, y);
+    const float inverse = INT16_MAX / largest;
+    for (int64_t i = 0; i < n; i += QK8_0) {
+        float scaled[QK8_0]; // a product is rounded before anything is added, at every level
+        for (int j = 0; j < QK8_0; ++j)
+            scaled[j] = x[i + j] * inverse;
+        CPU_IN_MEMORY(scaled);
+        for (int j = 0; j < QK8_0; ++j)
+            y[i + j] = (int16_t)((int32_t)cpu_float_bits(scaled[j] + 0x1.8p23f) - TO_WHOLE);
+    }
+    return largest / INT16_MAX;
+}
+
+// The scales of a block of each row of K.
+CPU_INLINE void open_key_scales(const char *const *keys, size_t at, float *scales, const int n) {
+    CPU_UNROLLED
+    for (int j = 0; j < n; j += QUAD) {
+        uint64_t halves = 0;
+        CPU_UNROLLED
+        for (int i = 0; i < MIN(n, QUAD); ++i)
+            halves |= half_of_four(keys[j + i] + at + offsetof(block_q8_0, d), i);
+        four_floats(scales + j, halves);
+    }
+}
+
+// A tile of scores, without the scales of queries; rows and n_keys are constants where this is
+// inlined.
+CPU_INLINE void multiply_tile(const char *const *keys, int64_t n, const int16_t *q, int64_t stride,
+                              float *scores, int64_t score_stride, struct ahead *ahead,
+                              const int rows, const int n_keys) {
+    vf sums[ROWS * KEYS_TOGETHER];
+    CPU_UNROLLED
+    for (int i = 0; i < rows * n_keys; ++i)
+        sums[i] = (vf){0};
+    for (int64_t i = 0; i < n; i += QK8_0, q += QK8_0) {
+        const size_t at = (size_t)(i / QK8_0) * sizeof(block_q8_0);
+        float scales[KEYS_TOGETHER];
+        open_key_scales(keys, at, scales, n_keys);
+        CPU_UNROLLED
+        for (int j = 0; j < n_keys; ++j) {
+            vw k[QK8_0 / WORDS];
+            CPU_UNROLLED
+            for (int part = 0; part < QK8_0 / WORDS; ++part)
+                k[part] = vw_from_i8(keys[j] + at + offsetof(block_q8_0, qs) + part * WORDS);
+            CPU_UNROLLED
+            for (int r = 0; r < rows; ++r) {
+                vi products = {0};
+                CPU_UNROLLED
+                for (int part = 0; part < QK8_0 / WORDS; ++part)
+                    products =
+                        vw_add_products(products, k[part], vw_load(q + r * stride + part * WORDS));
+                sums[r * n_keys + j] += __builtin_convertvector(products, vf) * scales[j];
+            }
+        }
+        fetch_step(ahead);
+    }
+    store_scores(sums, scores, score_stride, rows, n_keys);
+}
+
+void CPU_FN(cpu_attention_block_scores)(const struct attention_lines *keys,
+                                        const struct attention_words *queries, int n_rows,
+                                        float *scores, int64_t score_stride) {
+    const int64_t stride = queries->stride;
+    const int tiles = n_rows / ROWS * (KEYS_TOGETHER / KEYS) + n_rows % ROWS;
+    struct ahead ahead = ahead_of(keys, steps_over(keys->n, tiles) * (keys->size / QK8_0));
+    for (int key = 0; key < keys->n; key += KEYS_TOGETHER) {
+        const char *k[KEYS_TOGETHER];
+        find_keys(keys, key, k);
+        int r = 0;
+        for (; r + ROWS <= n_rows; r += ROWS) {
+            for (int j = 0; j < KEYS_TOGETHER; j += KEYS)
+                multiply_tile(k + j, keys->size, queries->words + r * stride, stride,
+                              scores + r * score_stride + key + j, score_stride, &ahead, ROWS,
+                              KEYS);
+        }
+        for (; r < n_rows; ++r)
+            multiply_tile(k, keys->size, queries->words + r * stride, stride,
+                          scores + r * score_stride + key, score_stride, &ahead, 1, KEYS_TOGETHER);
+    }
+    for (int r = 0; r < n_rows; ++r) {
+        for (int key = 0; key < keys->n; ++key)
+            scores[r * score_stride + key] *= queries->scales[r];
+    }
+}
+
+// --- sums ----------------------------------------------------------------------------------------
+
+// The scales of a block of each value, 0 up to a multiple of 16 values.
+CPU_INLINE void open_scales(const struct attention_lines *values, int64_t block, float *scales) {
+    const size_t stride = values->stride;
+    const char *value = values->data + (size_t)block * sizeof(block_q8_0) + offsetof(block_q8_0, d);
+    int j = 0;
+    for (; j + QUAD <= values->n; j += QUAD, value += QUAD * stride) {
+        uint64_t halves = 0;
+        CPU_UNROLLED
+        for (int i = 0; i < QUAD; ++i)
+            halves |= half_of_four(value + (size_t)i * stride, i);
+        four_floats(scales + j, halves);
+    }
+    uint64_t halves = 0;
+    for (int i = 0; j + i < values->n; ++i)
+        halves |= half_of_four(value + (size_t)i * stride, i);
+    for (const int end = (int)attention_padded(values->n); j < end; j += QUAD, halves = 0)
+        four_floats(scales + j, halves);
+}
+
+// Weights times the values' scales, 0 where `skips` and the weight is.
+CPU_INLINE void scale_weights(const float *weights, const float *scales, int n, float *scaled,
+                              const bool skips) {
+    for (int j = 0; j < n; j += LANES) {
+        const vf weight = vf_load(weights + j), product = weight * vf_load(scales + j);
+        vf_store(scaled + j, skips ? vf_select(weight == (vf){0}, weight, product) : product);
+    }
+}
+
+// All sums of some rows, block by block, `wide` vectors at most at a time.
+CPU_INLINE void add_rows(const struct attention_lines *values, const struct sum_tile *t,
+                         bool fetches, const bool skips, const int rows, const int wide) {
+    const int width = MIN(wide, QK8_0 / LANES);
+    const int64_t step = width * LANES;
+    struct ahead ahead = ahead_of(values, fetches ? values->size / step * values->n : 0);
+    float scales[ATTENTION_KEYS], scaled[SUM_ROWS * ATTENTION_KEYS];
+    const struct sum_tile of_block = {scaled, t->out, ATTENTION_KEYS, t->out_stride};
+    for (int64_t i = 0; i < values->size; i += step) {
+        if (i % QK8_0 == 0) open_scales(values, i / QK8_0, scales);
+        for (int r = 0; r < rows && i % QK8_0 == 0; ++r)
+            scale_weights(t->weights + r * t->weight_stride, scales, values->n,
+                          scaled + r * ATTENTION_KEYS, skips);
+        add_tile(GGML_TYPE_Q8_0, values, &of_block, i, &ahead, rows, width, false, false);
+    }
+}
+
+void CPU_FN(cpu_attention_block_sums)(const struct attention_lines *values, const float *weights,
+                                      int64_t weight_stride, int n_rows, float *out,
+                                      int64_t out_stride) {
+    struct sum_tile t = {weights, out, weight_stride, out_stride};
+    for (int r = 0, rows; r < n_rows; r += rows, t = rows_after(&t, rows)) {
+        rows = rows_at_once(n_rows - r);
+        switch (rows) {
+        case 1: add_rows(values, &t, r == 0, false, 1, ONE_WIDE); break;
+        case 2: add_rows(values, &t, r == 0, false, 2, 2 * SUM_WIDE); break;
+        default: add_rows(values, &t, r == 0, false, SUM_ROWS, SUM_WIDE); break;
+        }
+    }
+}
+
+void CPU_FN(cpu_attention_special_block_sums)(const struct attention_lines *values,
+                                              const float *weights, float *out) {
+    const struct sum_tile t = {weights, out, 0, 0};
+    add_rows(values, &t, false, true, 1, ONE_WIDE);
+}
