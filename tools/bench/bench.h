@@ -27,7 +27,8 @@ int bench_sched(int argc, char **argv);
 
 // Nanoseconds of a clock that only goes forward.
 double bench_ns(void);
-// Nanoseconds that all processors together have spent in this process.
+// Nanoseconds that all processors together have spent in this process. Systems may add those of
+// threads that are running only every few milliseconds: take the mean of many short spans.
 double bench_busy_ns(void);
 // Keeps the processor busy for 0.3 s: one that was idle takes a while to reach its clock.
 void bench_warm_up(void);

@@ -129,15 +129,15 @@ static bool time_graph(const struct work *work, double seconds, struct op_result
         if (ggml_backend_graph_compute(work->stream, work->graphs[i]) != GGML_STATUS_SUCCESS)
             return false;
     }
+    const double busy = bench_busy_ns();
     for (; n < MAX_RUNS && (n == 0 || total < seconds); ++n) {
         struct ggml_cgraph *graph = work->graphs[n % work->n_graphs];
-        const double start = now_seconds(), busy_start = bench_busy_ns();
+        const double start = now_seconds();
         if (ggml_backend_graph_compute(work->stream, graph) != GGML_STATUS_SUCCESS) return false;
         times[n] = now_seconds() - start;
         total += times[n];
-        const double busy = (bench_busy_ns() - busy_start) * 1e-9;
-        if (n == 0 || busy < out_result->busy) out_result->busy = busy;
     }
+    out_result->busy = (bench_busy_ns() - busy) * 1e-9 / n;
     qsort(times, (size_t)n, sizeof(times[0]), compare_doubles);
     out_result->best = times[0];
     out_result->median = times[n / 2];

@@ -27,7 +27,7 @@ struct op_bounds {
 
 struct op_result {
     double best, median; // seconds
-    double busy;         // least of all processors' seconds of this process
+    double busy;         // mean seconds of all processors in this process
     double bytes;
     int runs;
 };

@@ -67,20 +67,19 @@ static int compare_doubles(const void *a, const void *b) {
 // Inputs are set before every run: their memory serves other tensors once they have been read.
 static bool time_runs(ggml_backend_sched_t sched, const struct llama_graph *graph, int runs,
                       struct token_timing *out_timing) {
-    double times[TOKEN_MAX_RUNS];
+    double times[TOKEN_MAX_RUNS], busy = 0;
     for (int i = -1; i < runs; ++i) { // the first one is not counted
         llama_graph_set_inputs(graph);
-        const double start = bench_ns(), busy = bench_busy_ns();
+        const double start = bench_ns(), busy_start = bench_busy_ns();
         if (ggml_backend_sched_graph_compute(sched, graph->graph) != GGML_STATUS_SUCCESS)
             return false;
         if (i < 0) continue;
         times[i] = (bench_ns() - start) * 1e-9;
-        if (i == 0 || times[i] < out_timing->best) {
-            out_timing->best = times[i];
-            out_timing->busy = (bench_busy_ns() - busy) * 1e-9;
-        }
+        busy += bench_busy_ns() - busy_start;
     }
     qsort(times, (size_t)runs, sizeof(times[0]), compare_doubles);
+    out_timing->best = times[0];
+    out_timing->busy = busy * 1e-9 / runs;
     out_timing->median = times[runs / 2];
     return true;
 }

@@ -17,7 +17,7 @@ struct token_machine {
 // Of one graph, in seconds.
 struct token_timing {
     double best, median;
-    double busy; // of all processors, in the run that took least
+    double busy; // mean of all processors
     double by_op[GGML_OP_COUNT];
     double stepwise; // the sum of these, node by node
 };
