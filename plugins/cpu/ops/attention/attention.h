@@ -7,11 +7,12 @@
 
 // Few queries, see attention_few.c.
 enum {
-    ATTENTION_QUERIES = 64,     // query rows that share rows of K and V
-    ATTENTION_KEYS = 64,        // rows of K and V per block, at most
-    ATTENTION_ROW_BYTES = 1024, // of each of so many rows; of more bytes, half as many
-    ATTENTION_CHUNK = 256,      // rows of K and V that a thread takes at a time, at least
-    ATTENTION_MAX_CHUNKS = 64,  // of a head
+    ATTENTION_QUERIES = 64,        // query rows that share rows of K and V
+    ATTENTION_KEYS = 64,           // rows of K and V per block, at most
+    ATTENTION_ROW_BYTES = 1024,    // of each of so many rows; of more bytes, half as many
+    ATTENTION_STREAM_BYTES = 8192, // of a token's keys, or values, that are read together, at most
+    ATTENTION_CHUNK = 256,         // rows of K and V that a thread takes at a time, at least
+    ATTENTION_MAX_CHUNKS = 64,     // of a head
     ATTENTION_HEADER = 16, // floats before the sums of a row: the largest score, the weights' sum
 };
 
@@ -74,14 +75,16 @@ static inline int64_t attention_chunks(const struct ggml_tensor *node) {
     return MAX((node->src[1]->ne[1] + chunk - 1) / chunk, 1);
 }
 
-// Groups of heads that take turns for each block of keys: few enough that the block and the next
-// one stay in the second-level cache.
+// Groups of heads that take turns for each block of keys, so that what lies side by side is read as
+// one stream: even parts of all groups.
 static inline int64_t attention_together(const struct ggml_tensor *node) {
     const struct ggml_tensor *k = node->src[1], *v = node->src[2];
     const size_t bytes = MAX(ggml_row_size(k->type, k->ne[0]), ggml_row_size(v->type, v->ne[0]));
-    const int64_t by_bytes = 2 * ATTENTION_ROW_BYTES / (int64_t)MAX(bytes, 1);
+    const int64_t groups = MAX(MAX(k->ne[2], v->ne[2]), 1);
+    const int64_t by_bytes = ATTENTION_STREAM_BYTES / (int64_t)MAX(bytes, 1);
     const int64_t by_rows = ATTENTION_QUERIES / MAX(node->src[0]->ne[1] * attention_group(node), 1);
-    return MAX(MIN(MIN(by_bytes, by_rows), MAX(k->ne[2], v->ne[2])), 1);
+    const int64_t most = MAX(MIN(by_bytes, by_rows), 1), parts = (groups + most - 1) / most;
+    return (groups + parts - 1) / parts;
 }
 
 // Keys of a block.
