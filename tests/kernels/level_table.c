@@ -167,10 +167,14 @@ static bool multiply_scores(const struct kernel_product *p) {
     for (int64_t r = 0; r < p->n_rows; r += ATTENTION_KEYS) {
         const int n = (int)MIN(p->n_rows - r, ATTENTION_KEYS);
         const struct attention_lines keys = open_lines(p, r, n);
-        if (blocks) CPU_FN(cpu_attention_block_scores)
-        (&keys, &rounded, (int)p->n_columns, scores[0], ATTENTION_KEYS);
-        else CPU_FN(cpu_attention_scores)(&keys, queries, stride, (int)p->n_columns, scores[0],
-                                          ATTENTION_KEYS);
+        const int n_queries = (int)p->n_columns;
+        if (blocks) {
+            CPU_FN(cpu_attention_block_scores)
+            (&keys, &rounded, n_queries, scores[0], ATTENTION_KEYS);
+        } else {
+            CPU_FN(cpu_attention_scores)
+            (&keys, queries, stride, n_queries, scores[0], ATTENTION_KEYS);
+        }
         for (int64_t c = 0; c < p->n_columns; ++c)
             memcpy(p->y + c * p->y_stride + r, scores[c], (size_t)n * sizeof(float));
     }

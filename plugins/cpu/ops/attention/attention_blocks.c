@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The same for rows of Q8_0, whose blocks are numbers of eight bits with one scale. Rows of queries
-// are rounded to numbers of 16 bits, so that products are added up as whole numbers: more exact
-// than ggml's, which has eight bits. Weights are multiplied with a block's scales first.
+// Products and sums of few rows of queries with rows of Q8_0, whose blocks are numbers of eight
+// bits with one scale. Queries are rounded to numbers of 16 bits (ggml: of eight), so that a
+// block's products are added up as whole numbers. Weights are multiplied with a block's scales
+// first. A row's arithmetic is the same however many are computed together.
 #include <math.h>
 
 #include "ops/attention/attention_tiles.h"

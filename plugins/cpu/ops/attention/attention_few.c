@@ -195,9 +195,10 @@ static void multiply_keys(const struct tile *t, int group, int64_t key, int n_ke
         const struct attention_words words = {t->words + first * t->k_size, t->k_size,
                                               t->word_scales + first};
         CPU_FN(cpu_attention_block_scores)(&lines, &words, rows.n, t->scores, BLOCK);
-    } else
-        CPU_FN(cpu_attention_scores)
-    (&lines, t->queries + first * t->k_size, t->k_size, rows.n, t->scores, BLOCK);
+    } else {
+        const float *queries = t->queries + first * t->k_size;
+        CPU_FN(cpu_attention_scores)(&lines, queries, t->k_size, rows.n, t->scores, BLOCK);
+    }
 }
 
 // Adds the values of a block, times their weights, to the rows of a group.
