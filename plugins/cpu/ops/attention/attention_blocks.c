@@ -3,42 +3,17 @@
 // bits with one scale. Queries are rounded to numbers of 16 bits (ggml: of eight), so that a
 // block's products are added up as whole numbers. Weights are multiplied with a block's scales
 // first. A row's arithmetic is the same however many are computed together.
-#include <math.h>
-
 #include "ops/attention/attention_tiles.h"
 #include "ops/attention/word_products.h"
+#include "ops/round_row.h"
 
 // Rows of K that are multiplied with so many queries together; KEYS_TOGETHER with a single one.
 enum { ROWS = 4, KEYS = VECTORS == 32 ? 4 : 2 };
 
 // --- scores --------------------------------------------------------------------------------------
 
-// Infinities and NaN, which make the row NaN, and magnitudes whose reciprocal is no float.
-static float round_unusual(const float *x, int64_t n, float largest, int16_t *y) {
-    const bool any = isfinite(largest) && largest > 0;
-    for (int64_t i = 0; i < n; ++i)
-        y[i] = (int16_t)(any ? lrint((double)x[i] / (double)largest * INT16_MAX) : 0);
-    return isfinite(largest) ? (float)((double)largest / INT16_MAX) : NAN;
-}
-
 float CPU_FN(cpu_attention_round)(const float *x, int64_t n, int16_t *y) {
-    enum { TO_WHOLE = 0x4B400000 }; // bits of 1.5 * 2^23: the last one stands for 1
-    int32_t bits = 0;               // order like magnitudes, NaN above infinity
-    for (int64_t i = 0; i < n; ++i)
-        bits = MAX(bits, (int32_t)(cpu_float_bits(x[i]) & INT32_MAX));
-    float largest;
-    memcpy(&largest, &bits, sizeof(largest));
-    if (!(largest >= 0x1p-100f && largest <= 0x1p127f)) return round_unusual(x, n, largest, y);
-    const float inverse = INT16_MAX / largest;
-    for (int64_t i = 0; i < n; i += QK8_0) {
-        float scaled[QK8_0]; // a product is rounded before anything is added, at every level
-        for (int j = 0; j < QK8_0; ++j)
-            scaled[j] = x[i + j] * inverse;
-        CPU_IN_MEMORY(scaled);
-        for (int j = 0; j < QK8_0; ++j)
-            y[i + j] = (int16_t)((int32_t)cpu_float_bits(scaled[j] + 0x1.8p23f) - TO_WHOLE);
-    }
-    return largest / INT16_MAX;
+    return round_row(x, n, y, sizeof(*y));
 }
 
 // The scales of a block of each row of K.
