@@ -57,7 +57,7 @@ CPU_INLINE void multiply_tile(const char *const *keys, int64_t n, const int16_t 
                 sums[r * n_keys + j] += __builtin_convertvector(products, vf) * scales[j];
             }
         }
-        fetch_step(ahead);
+        fetch_steps(ahead, 1);
     }
     store_scores(sums, scores, score_stride, rows, n_keys);
 }

@@ -32,7 +32,7 @@ CPU_INLINE void multiply_tile(const enum ggml_type type, const char *const *keys
         for (int j = 0; j < n_keys; ++j)
             k[j] = vf_from(type, keys[j] + place_of(type, i));
         add_products(sums, k, q + i, stride, rows, n_keys);
-        fetch_step(ahead);
+        fetch_steps(ahead, 1);
     }
     if (i < n) {
         for (int j = 0; j < n_keys; ++j)

@@ -11,6 +11,7 @@
 enum {
     LINE = 64,                         // bytes of the cache
     KEYS_TOGETHER = 8,                 // rows of K whose addresses are looked up together
+    VALUES_TOGETHER = 2,               // values between which nothing is asked for
     SUM_ROWS = 4,                      // rows of sums that are added to together
     SUM_WIDE = VECTORS == 32 ? 4 : 2,  // vectors of each
     ONE_WIDE = VECTORS == 32 ? 16 : 8, // vectors of a row that is added to alone
@@ -21,7 +22,7 @@ enum {
 struct ahead {
     const char *row;
     size_t at, bytes, stride; // in a row, of it, from it to the next
-    uint32_t per_step, due;   // lines, as parts of ONE_LINE
+    int64_t per_step, due;    // lines, as parts of ONE_LINE
 };
 
 enum { ONE_LINE = 1 << 16 };
@@ -29,16 +30,15 @@ enum { ONE_LINE = 1 << 16 };
 // All rows ahead, spread over so many steps.
 static inline struct ahead ahead_of(const struct attention_lines *lines, int64_t steps) {
     const int64_t in_row = (int64_t)(lines->ahead_bytes + LINE - 1) / LINE;
-    const int64_t n = steps > 0 ? lines->n_ahead * in_row * ONE_LINE / steps : 0;
     return (struct ahead){.row = lines->ahead,
                           .bytes = lines->ahead_bytes,
                           .stride = lines->ahead_stride,
-                          .per_step = (uint32_t)MIN(n, UINT32_MAX / 2)};
+                          .per_step = steps > 0 ? lines->n_ahead * in_row * ONE_LINE / steps : 0};
 }
 
-// Asks for what is due. Called once for each step.
-CPU_INLINE void fetch_step(struct ahead *a) {
-    for (a->due += a->per_step; a->due >= ONE_LINE; a->due -= ONE_LINE) {
+// Asks for what is due after so many steps.
+CPU_INLINE void fetch_steps(struct ahead *a, const int steps) {
+    for (a->due += steps * a->per_step; a->due >= ONE_LINE; a->due -= ONE_LINE) {
         __builtin_prefetch(a->row + a->at, 0, 2);
         a->at += LINE;
         if (a->at >= a->bytes) {
@@ -107,6 +107,30 @@ struct sum_tile {
     int64_t weight_stride, out_stride;
 };
 
+// Adds a value, `width` vectors from `value` on, times its weight to each row's sums. `n` is how
+// many elements the last vector has where `is_part`. All but the pointers, j and n are constants
+// where this is inlined.
+CPU_INLINE void add_value(const enum ggml_type type, const char *value, const struct sum_tile *t,
+                          int j, vf sums[SUM_ROWS][ONE_WIDE], const int rows, const int width,
+                          const bool is_part, int64_t n, const bool skips) {
+    vf x[ONE_WIDE];
+    CPU_UNROLLED
+    for (int v = 0; v < width; ++v) {
+        x[v] = is_part ? vf_from_part(type, value, n)
+                       : vf_from(type, value + size_of(type) * (size_t)(v * LANES));
+    }
+    CPU_UNROLLED
+    for (int r = 0; r < rows; ++r) {
+        const vf weight = vf_set(t->weights[r * t->weight_stride + j]);
+        CPU_UNROLLED
+        for (int v = 0; v < width; ++v) {
+            // Not the sum is chosen but what is added to it, so that both ways are rounded alike.
+            const vf added = skips ? vf_select(weight == (vf){0}, weight, x[v]) : x[v];
+            sums[r][v] += added * weight;
+        }
+    }
+}
+
 // rows x width vectors of sums, `width` from element i on; the last of them may have fewer than
 // LANES elements: the values end there. All but the first three and i are constants where this is
 // inlined.
@@ -121,26 +145,17 @@ CPU_INLINE void add_tile(const enum ggml_type type, const struct attention_lines
             sums[r][v] = vf_load(t->out + r * t->out_stride + i + v * LANES);
     }
     const char *value = values->data + place_of(type, i);
-    for (int j = 0; j < values->n; ++j, value += values->stride) {
-        vf x[ONE_WIDE];
+    const size_t stride = values->stride;
+    const int64_t n = values->size - i;
+    int j = 0;
+    for (; j + VALUES_TOGETHER <= values->n; j += VALUES_TOGETHER) {
         CPU_UNROLLED
-        for (int v = 0; v < width; ++v) {
-            x[v] = is_part ? vf_from_part(type, value, values->size - i)
-                           : vf_from(type, value + size_of(type) * (size_t)(v * LANES));
-        }
-        CPU_UNROLLED
-        for (int r = 0; r < rows; ++r) {
-            const vf weight = vf_set(t->weights[r * t->weight_stride + j]);
-            CPU_UNROLLED
-            for (int v = 0; v < width; ++v) {
-                // Not the sum is chosen but what is added to it, so that both ways are rounded
-                // alike.
-                const vf added = skips ? vf_select(weight == (vf){0}, weight, x[v]) : x[v];
-                sums[r][v] += added * weight;
-            }
-        }
-        if (ahead) fetch_step(ahead);
+        for (int k = 0; k < VALUES_TOGETHER; ++k, value += stride)
+            add_value(type, value, t, j + k, sums, rows, width, is_part, n, skips);
+        if (ahead) fetch_steps(ahead, VALUES_TOGETHER);
     }
+    for (; j < values->n; ++j, value += stride)
+        add_value(type, value, t, j, sums, rows, width, is_part, n, skips);
     CPU_UNROLLED
     for (int r = 0; r < rows; ++r) {
         CPU_UNROLLED
