@@ -148,8 +148,10 @@ static enum ggml_host_status start(struct server *server, const char *path) {
 
 // NULL on failure, with errno.
 static void *map(int fd, size_t size) {
-    if (fd < 0) errno = EMFILE; // none came
-    if (fd < 0) return NULL;
+    if (fd < 0) {
+        errno = EMFILE; // none came
+        return NULL;
+    }
     if (ggml_fault(GGML_FAULT_MAP)) return NULL;
     void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return data == MAP_FAILED ? NULL : data;

@@ -14,11 +14,8 @@ enum { ROUND_STEP = 32 };
 // branch for NaN, which ends up above infinity.
 CPU_INLINE float largest_magnitude(const float *x, int64_t n) {
     int32_t largest = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        int32_t bits;
-        memcpy(&bits, x + i, sizeof(bits));
-        largest = MAX(largest, bits & INT32_MAX);
-    }
+    for (int64_t i = 0; i < n; ++i)
+        largest = MAX(largest, (int32_t)(cpu_float_bits(x[i]) & INT32_MAX));
     float value;
     memcpy(&value, &largest, sizeof(value));
     return value;
@@ -60,9 +57,7 @@ CPU_INLINE float round_row(const float *x, int64_t n, void *y, const size_t size
             scaled[j] = x[i + j] * inverse;
         CPU_IN_MEMORY(scaled);
         for (int j = 0; j < ROUND_STEP; ++j) {
-            const float shifted = scaled[j] + 0x1.8p23f;
-            int32_t bits;
-            memcpy(&bits, &shifted, sizeof(bits));
+            const int32_t bits = (int32_t)cpu_float_bits(scaled[j] + 0x1.8p23f);
             store_rounded(y, i + j, bits - TO_WHOLE, size);
         }
     }
