@@ -50,8 +50,8 @@ COMMANDS = {  # another command that runs in its place, Ci or Needs
     "GGML_FOREIGN_RPC=192.168.1.7:50052,192.168.1.8:50052 ggml-devices --in-process": REAL,
     "tools/cross-test aarch64": Ci("tools/cross-test aarch64"),
     "tools/cross-test windows": Ci("tools/cross-test windows"),
-    "tools/avx512-test": Needs("an hour in an emulator", "nothing"),
-    "tools/avx512-test test-cpu-kernels": Needs("an hour in an emulator", "nothing"),
+    "tools/avx512-test": Needs("hours in an emulator", "nothing"),
+    "tools/avx512-test test-cpu-kernels": Needs("hours in an emulator", "nothing"),
     "tools/cross-test macos": Needs("some minutes for two more builds", "nothing yet"),
     "meson setup build --cross-file packaging/cross/aarch64.ini && meson compile -C build":
         Needs("a cross compiler", "tools/cross-test aarch64"),

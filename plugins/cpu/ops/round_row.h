@@ -16,9 +16,7 @@ CPU_INLINE float largest_magnitude(const float *x, int64_t n) {
     int32_t largest = 0;
     for (int64_t i = 0; i < n; ++i)
         largest = MAX(largest, (int32_t)(cpu_float_bits(x[i]) & INT32_MAX));
-    float value;
-    memcpy(&value, &largest, sizeof(value));
-    return value;
+    return cpu_bits_float((uint32_t)largest);
 }
 
 // Where rounded numbers go: int8_t or int16_t, a constant where this is inlined.
