@@ -65,7 +65,7 @@ static enum bench_exit check_names(const struct command *command) {
     const struct op_sizes sizes = {1, 256, 1, GGML_TYPE_F32};
     struct op_case ignored;
     if (op_cases(command->options.op, &sizes, &ignored, 0) == 0) {
-        op_cases_complain(command->options.op);
+        op_cases_complain(command->options.op, &sizes);
         return BENCH_USAGE;
     }
     for (size_t i = 0; i < command->options.n_devices; ++i) {

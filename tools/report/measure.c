@@ -113,9 +113,8 @@ static bool measure_ops(struct report_device *record, ggml_backend_t stream,
         snprintf(text, sizeof(text), "%s: %s %s, %d of %d", record->name, c->op, c->name, i + 1, n);
         progress_set(text);
         const bool cold = c->has_weights && c->sizes.n < MANY_COLUMNS;
-        if (!op_case_measure(stream, c, options->quick ? quick_seconds : full_seconds, !cold,
-                             &result))
-            return false;
+        const struct op_way way = {options->quick ? quick_seconds : full_seconds, !cold, NULL};
+        if (!op_case_measure(stream, c, &way, &result)) return false;
         if (result.runs == 0) continue;
         struct report_op *op = report_add_op(record);
         if (!op) return false;

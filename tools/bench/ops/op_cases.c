@@ -246,9 +246,21 @@ int op_cases(const char *op, const struct op_sizes *sizes, struct op_case *cases
     return list.n;
 }
 
-void op_cases_complain(const char *op) {
+void op_cases_complain(const char *op, const struct op_sizes *sizes) {
+    bool is_known = !op;
+    for (int row = 0; row < N_ROWS && !is_known; ++row)
+        is_known = strcmp(op, rows[row].op) == 0;
+    if (is_known) {
+        fprintf(stderr,
+                "ggml-bench: rows of %lld elements (a quarter with experts) aren't whole blocks of "
+                "%s\n",
+                (long long)sizes->k,
+                sizes->type == GGML_TYPE_COUNT ? "the types" : ggml_type_name(sizes->type));
+        return;
+    }
     fprintf(stderr, "ggml-bench: no operation '%s' is measured; there are:", op);
     for (int row = 0; row < N_ROWS; ++row)
-        fprintf(stderr, " %s", rows[row].op);
+        if (row == 0 || strcmp(rows[row].op, rows[row - 1].op) != 0)
+            fprintf(stderr, " %s", rows[row].op);
     fputc('\n', stderr);
 }

@@ -28,7 +28,8 @@ struct op_case {
 
 // Fills at most `max` cases of the operation (NULL: of all) and returns how many there are.
 int op_cases(const char *op, const struct op_sizes *sizes, struct op_case *cases, int max);
-// Says on stderr that there is no such operation, and which there are.
-void op_cases_complain(const char *op);
+// Says on stderr why there is no case: no such operation (and which there are), or sizes that
+// aren't whole blocks of the types.
+void op_cases_complain(const char *op, const struct op_sizes *sizes);
 
 #endif

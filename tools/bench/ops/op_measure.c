@@ -17,6 +17,7 @@ struct work {
     struct ggml_cgraph *graphs[MAX_COPIES];
     int n_graphs;
     ggml_backend_t stream;
+    ggml_backend_buffer_t weights; // of first operands that have memory of their own
     ggml_backend_buffer_t buffer;
 };
 
@@ -42,7 +43,28 @@ static bool begin(struct work *work, ggml_backend_t stream, size_t n_nodes, int 
 
 static void end(struct work *work) {
     ggml_backend_buffer_free(work->buffer);
+    ggml_backend_buffer_free(work->weights);
     ggml_free(work->ctx);
+}
+
+// Gives the first operands of all graphs memory of that type. False if there is not so much.
+static bool place_weights(struct work *work, ggml_backend_buffer_type_t type) {
+    size_t each = 0, offset = 0;
+    for (int i = 0; i < work->n_graphs; ++i) {
+        const struct ggml_tensor *weights = ggml_graph_node(work->graphs[i], -1)->src[0];
+        each = GGML_PAD(ggml_backend_buft_get_alloc_size(type, weights),
+                        ggml_backend_buft_get_alignment(type));
+    }
+    work->weights = ggml_backend_buft_alloc_buffer(type, each * (size_t)work->n_graphs);
+    if (!work->weights) return false;
+    ggml_backend_buffer_set_usage(work->weights, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    for (int i = 0; i < work->n_graphs; ++i, offset += each) {
+        struct ggml_tensor *weights = ggml_graph_node(work->graphs[i], -1)->src[0];
+        char *base = ggml_backend_buffer_get_base(work->weights);
+        if (ggml_backend_tensor_alloc(work->weights, weights, base + offset) != GGML_STATUS_SUCCESS)
+            return false;
+    }
+    return true;
 }
 
 // Adds the nodes of one graph. False if the device does not compute it.
@@ -81,6 +103,7 @@ static bool allocate(struct work *work) {
     work->buffer = ggml_backend_alloc_ctx_tensors(work->ctx, work->stream);
     if (!work->buffer) return false;
     ggml_backend_buffer_clear(work->buffer, 0x3c);
+    if (work->weights) ggml_backend_buffer_clear(work->weights, 0x3c);
     for (int i = 0; i < work->n_graphs; ++i) {
         struct ggml_tensor *result = ggml_graph_node(work->graphs[i], -1);
         for (int k = 0; k < GGML_MAX_SRC; ++k) {
@@ -257,18 +280,34 @@ static int count_copies(const struct op_case *c) {
     return n > MAX_COPIES ? MAX_COPIES : (int)n;
 }
 
-bool op_case_measure(ggml_backend_t stream, const struct op_case *c, double seconds, bool warm,
+// Whether the device computes the graphs with weights where they are now.
+static bool computes(const struct work *work) {
+    ggml_backend_dev_t device = ggml_backend_get_device(work->stream);
+    return ggml_backend_dev_supports_op(device, ggml_graph_node(work->graphs[0], -1));
+}
+
+bool op_case_measure(ggml_backend_t stream, const struct op_case *c, const struct op_way *way,
                      struct op_result *out_result) {
     struct work work;
-    const int n_copies = c->has_weights && !warm ? count_copies(c) : 1;
+    const int n_copies = c->has_weights && !way->warm ? count_copies(c) : 1;
     bool supported = begin(&work, stream, 8, n_copies), good = true;
     *out_result = (struct op_result){0};
     for (int i = 0; i < n_copies && supported; ++i)
         supported = add(&work, i, c->make(work.ctx, c));
+    if (supported && way->weights)
+        supported = c->has_weights && place_weights(&work, way->weights) && computes(&work);
     if (supported && allocate(&work)) {
-        good = time_graph(&work, seconds, out_result);
+        good = time_graph(&work, way->seconds, out_result);
         out_result->bytes = tensor_bytes(ggml_graph_node(work.graphs[0], -1));
     }
     end(&work);
     return good;
+}
+
+ggml_backend_buffer_type_t op_repacked_memory(ggml_backend_dev_t device) {
+    ggml_backend_dev_get_extra_bufts_t get = NULL;
+    *(void **)&get = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(device),
+                                                       "ggml_backend_dev_get_extra_bufts");
+    ggml_backend_buffer_type_t *types = get ? get(device) : NULL;
+    return types ? types[0] : NULL;
 }

@@ -36,9 +36,17 @@ struct op_result {
 // measurements takes at least.
 void op_bounds_measure(ggml_backend_dev_t device, ggml_backend_t stream, double seconds,
                        struct op_bounds *out_bounds);
-// Warm: the same weights again and again. Returns false if the device failed; runs are 0 for what
-// it does not support.
-bool op_case_measure(ggml_backend_t stream, const struct op_case *c, double seconds, bool warm,
+// How a case is measured.
+struct op_way {
+    double seconds;                     // at least
+    bool warm;                          // the same weights again and again
+    ggml_backend_buffer_type_t weights; // that weights lie in; NULL: where all lies
+};
+
+// Returns false if the device failed; runs are 0 for what it does not support.
+bool op_case_measure(ggml_backend_t stream, const struct op_case *c, const struct op_way *way,
                      struct op_result *out_result);
+// The memory in which the device repacks weights that it is given, or NULL.
+ggml_backend_buffer_type_t op_repacked_memory(ggml_backend_dev_t device);
 
 #endif

@@ -27,6 +27,7 @@ struct options {
     struct op_sizes sizes;
     double seconds; // that each measurement takes at least
     bool warm;      // the same weights again and again
+    bool repacked;  // weights where the device repacks them
     bool json;
 };
 
@@ -116,7 +117,13 @@ static void print_result(const struct op_case *c, const struct op_result *r,
 static int measure(ggml_backend_dev_t device, const struct options *options) {
     static struct op_case cases[MAX_CASES];
     struct op_bounds bounds = {0};
+    const struct op_way way = {options->seconds, options->warm,
+                               options->repacked ? op_repacked_memory(device) : NULL};
     int n = op_cases(options->op, &options->sizes, cases, MAX_CASES), shown = 0;
+    if (options->repacked && !way.weights) {
+        fprintf(stderr, "ggml-bench: %s repacks no weights\n", options->device);
+        return BENCH_ERROR;
+    }
     ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
     bool good = stream != NULL;
     if (n > MAX_CASES) n = MAX_CASES;
@@ -126,7 +133,7 @@ static int measure(ggml_backend_dev_t device, const struct options *options) {
     }
     for (int i = 0; i < n && good; ++i) {
         struct op_result result;
-        good = op_case_measure(stream, &cases[i], options->seconds, options->warm, &result);
+        good = op_case_measure(stream, &cases[i], &way, &result);
         if (good && result.runs > 0)
             print_result(&cases[i], &result, &bounds, options->json, shown++ == 0);
         fflush(stdout);
@@ -159,6 +166,8 @@ static const char usage[] =
     "  --seconds S         that each measurement takes at least (default 0.3)\n"
     "  --warm              read the same weights again and again, which caches may hold; without\n"
     "                      it there are eight times as many as the largest cache holds\n"
+    "  --repacked          keep weights where the device repacks them, as applications may; only\n"
+    "                      operations and types for which it does are measured\n"
     "  --cache MIB         the largest cache (default: as the system says, which in a virtual\n"
     "                      machine may be more than it has)\n"
     "  --json              print the measurements as JSON\n";
@@ -179,6 +188,7 @@ static bool take_option(int option, const char *text, struct options *options) {
     case 'k': return parse_size(text, &options->sizes.k);
     case 's': options->seconds = atof(text); return options->seconds > 0;
     case 'w': options->warm = true; return true;
+    case 'r': options->repacked = true; return true;
     case 'c': return bench_set_cache(text);
     case 'j': options->json = true; return true;
     default: return false;
@@ -186,12 +196,17 @@ static bool take_option(int option, const char *text, struct options *options) {
 }
 
 int bench_ops(int argc, char **argv) {
-    static const struct option table[] = {
-        {"device", required_argument, NULL, 'd'},  {"plugin-path", required_argument, NULL, 'p'},
-        {"op", required_argument, NULL, 'o'},      {"type", required_argument, NULL, 't'},
-        {"seconds", required_argument, NULL, 's'}, {"cache", required_argument, NULL, 'c'},
-        {"json", no_argument, NULL, 'j'},          {"warm", no_argument, NULL, 'w'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+    static const struct option table[] = {{"device", required_argument, NULL, 'd'},
+                                          {"plugin-path", required_argument, NULL, 'p'},
+                                          {"op", required_argument, NULL, 'o'},
+                                          {"type", required_argument, NULL, 't'},
+                                          {"seconds", required_argument, NULL, 's'},
+                                          {"cache", required_argument, NULL, 'c'},
+                                          {"json", no_argument, NULL, 'j'},
+                                          {"warm", no_argument, NULL, 'w'},
+                                          {"repacked", no_argument, NULL, 'r'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     struct options options = {.sizes = {4096, 14336, 0, GGML_TYPE_COUNT}, .seconds = 0.3};
     int option;
     bool valid = true;
@@ -205,7 +220,7 @@ int bench_ops(int argc, char **argv) {
     struct op_case ignored;
     if (!valid || optind < argc) return bench_usage_error(argc, argv, valid);
     if (op_cases(options.op, &options.sizes, &ignored, 0) == 0) {
-        op_cases_complain(options.op);
+        op_cases_complain(options.op, &options.sizes);
         return BENCH_USAGE;
     }
     ggml_plugin_load_all(options.plugin_path, NULL);
