@@ -57,7 +57,7 @@ const char *kernel_way_name(enum kernel_way way) {
 
 size_t kernel_work_bytes(int64_t k, int64_t n_columns) {
     const size_t floats = mul_mat_thread_floats(n_columns, k) * sizeof(float);
-    const size_t rounded = rounded_size(k, ROUNDED_COLUMNS);
+    const size_t rounded = rounded_size(k, ROUNDED_MOST);
     const size_t strips =
         sizeof(struct strip_panel) +
         2 * (size_t)(strips_across(n_columns) * strips_deep(k)) * sizeof(struct strip);

@@ -66,7 +66,7 @@ static bool is_rounded(enum ggml_type type) {
 
 static bool multiply_rounded(const struct kernel_product *p) {
     struct gemm_column columns[KERNEL_MAX_COLUMNS];
-    if (!is_rounded(p->type) || p->n_columns > ROUNDED_COLUMNS) return false;
+    if (!is_rounded(p->type) || p->n_columns > ROUNDED_MOST) return false;
     const struct gemm_rows rows = open_product(p, columns);
     CPU_FN(cpu_round_columns)(p->type, columns, p->n_columns, p->k, p->work);
     CPU_FN(cpu_mul_rounded)(&rows, 0, p->n_rows, columns, p->n_columns, p->work);
@@ -76,7 +76,7 @@ static bool multiply_rounded(const struct kernel_product *p) {
 static bool multiply_repacked(const struct kernel_product *p) {
     struct gemm_column columns[KERNEL_MAX_COLUMNS];
     if (!CPU_REPACKS || repacked_format(p->type).size == 0) return false;
-    if (p->n_columns > ROUNDED_COLUMNS || p->n_rows % REPACKED_ROWS) return false;
+    if (p->n_columns > ROUNDED_MOST || p->n_rows % REPACKED_ROWS) return false;
     struct gemm_rows rows = open_product(p, columns);
     rows.repacked = true;
     CPU_FN(cpu_round_columns)(p->type, columns, p->n_columns, p->k, p->work);

@@ -167,16 +167,18 @@ static void test_every_weight_type(void **state) {
     }
 }
 
-// Few columns have kernels of their own: rows that do not fill them, rows of one block, several
-// matrices, rows apart from each other.
+// Few columns have kernels of their own, some of them up to 8 or 32: rows that do not fill them,
+// rows of one block, several matrices, rows apart from each other.
 static void test_few_columns(void **state) {
     static const int64_t n_rows[] = {3, 4, 6, 21};
+    static const int64_t columns[] = {1, 2, 3, 4, 5, 6, 8, 9, 16, 31, 33};
     struct fixture *f = *state;
     for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
         const struct ggml_type_traits *traits = ggml_get_type_traits((enum ggml_type)type);
         if (!traits->to_float || !traits->from_float_ref) continue;
-        for (int64_t n = 1; n <= 5; ++n) {
-            const int64_t k = traits->blck_size * (traits->blck_size == 1 ? 45 : 2 * n - 1);
+        for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); ++i) {
+            const int64_t n = columns[i], blocks = 2 * (n % 3) + 1;
+            const int64_t k = traits->blck_size * (traits->blck_size == 1 ? 45 : blocks);
             struct ggml_tensor *a =
                 fixture_tensor(f, (enum ggml_type)type, 2 * k, 2 * n_rows[n % 4], 3, 2);
             struct ggml_tensor *slice =
@@ -185,6 +187,7 @@ static void test_few_columns(void **state) {
             struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, k, n, 3, 2);
             check(f, ggml_mul_mat(f->ctx, slice, b));
         }
+        ggml_reset(f->ctx);
     }
 }
 
@@ -517,9 +520,10 @@ static void test_repacked_weights(void **state) {
     assert_true(!repacked_memory(f) == !level_is_v3());
     for (int i = 0; i < 2 && repacked_memory(f); ++i) {
         const enum ggml_type type = repacked_types[i];
-        for (int64_t columns = 1; columns <= 40; columns += columns < 5 ? 1 : 35) {
+        static const int64_t columns[] = {1, 2, 3, 4, 5, 6, 8, 15, 16, 17, 40};
+        for (size_t k = 0; k < sizeof(columns) / sizeof(columns[0]); ++k) {
             struct ggml_tensor *a = fixture_tensor(f, type, 768, 72, 1, 1);
-            struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 768, columns, 1, 1);
+            struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 768, columns[k], 1, 1);
             check_repacked(f, a, ggml_mul_mat(f->ctx, a, b));
             struct ggml_tensor *exact = ggml_mul_mat(f->ctx, a, b);
             ggml_prec_set_acc(exact, GGML_PREC_F32);
@@ -542,15 +546,16 @@ static void test_repacked_experts(void **state) {
 
 // A column's results have the same bits whatever columns are beside it.
 static void test_repacked_columns_are_alike(void **state) {
+    enum { IN_FOURS = 8 }; // not in strips
     struct fixture *f = *state;
     for (int i = 0; i < 2 && repacked_memory(f); ++i) {
         struct ggml_tensor *a = fixture_tensor(f, repacked_types[i], 512, 16, 1, 1);
-        struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 512, FEW, 1, 1);
+        struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 512, IN_FOURS, 1, 1);
         struct weights w;
         open_weights(&w, f, a);
         struct ggml_tensor *all = ggml_mul_mat(f->ctx, w.tensor, b);
         assert_int_equal(fixture_compute(f, all, 1), GGML_STATUS_SUCCESS);
-        for (int64_t n = 1; n < FEW; ++n) {
+        for (int64_t n = 1; n < IN_FOURS; ++n) {
             struct ggml_tensor *some = ggml_view_2d(f->ctx, b, 512, n, b->nb[1], 0);
             struct ggml_tensor *node = ggml_mul_mat(f->ctx, w.tensor, some);
             assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);

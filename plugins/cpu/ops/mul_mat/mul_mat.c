@@ -109,7 +109,7 @@ static void compute_rounded(const struct product *p, const struct cpu_task *task
     const int64_t least = (int64_t)(LEAST_BYTES / (a->nb[1] * ROWS + 1));
     int64_t rounded = -1; // matrix whose columns are in memory
     while (range.begin < range.end || cpu_task_take(task, all, least, &range)) {
-        struct gemm_column columns[ROUNDED_COLUMNS];
+        struct gemm_column columns[ROUNDED_MOST];
         const int64_t part = range.begin;
         const int64_t n = MIN(range.end - part, parts - part % parts);
         const int64_t row = part % parts * ROWS;
@@ -201,8 +201,9 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
         mul_mat_pack(task, b, task->work);
         cpu_team_barrier(task->team, task->ith);
     }
-    if ((p.repacked ? CPU_REPACKS : rounding_pays(a->type)) && p.n_columns <= ROUNDED_COLUMNS &&
-        !task->exact && rounds_few(task->dst)) {
+    if ((p.repacked ? CPU_REPACKS : rounding_pays(a->type)) &&
+        in_fours(a->type, p.n_columns, a->ne[0], p.repacked) && !task->exact &&
+        rounds_few(task->dst)) {
         compute_rounded(&p, task, work);
         return GGML_STATUS_SUCCESS;
     }

@@ -90,6 +90,16 @@ static void compute_strips(const struct gemm_rows *rows, int64_t row, int64_t n_
     }
 }
 
+// How n columns that share an expert are multiplied.
+static bool experts_in_fours(const struct experts *x, int64_t n) {
+    const struct ggml_tensor *a = x->dst->src[0];
+    return x->rounds_few && in_fours(a->type, n, a->ne[0], x->repacked);
+}
+
+static bool experts_in_strips(const struct experts *x, int64_t n) {
+    return x->rounds_many && n > ROUNDED_COLUMNS && !experts_in_fours(x, n);
+}
+
 // Rows [row, end) of an expert with pairs [first, first + n), at most as many as are packed at a
 // time.
 static void compute_rows(const struct experts *x, int64_t expert, int64_t row, int64_t end,
@@ -100,13 +110,13 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
     struct gemm_column columns[PACKED_COLUMNS];
     for (int64_t c = 0; c < n; ++c)
         columns[c] = column_at(x, first + c);
-    if (x->rounds_few && n <= ROUNDED_COLUMNS) {
+    if (experts_in_fours(x, n)) {
         CPU_FN(cpu_round_columns)(rows.type, columns, n, rows.k, work);
         (x->repacked ? CPU_FN(cpu_mul_repacked) : CPU_FN(cpu_mul_rounded))(&rows, row, end - row,
                                                                            columns, n, work);
         return;
     }
-    if (x->rounds_many && n > ROUNDED_COLUMNS) {
+    if (experts_in_strips(x, n)) {
         compute_strips(&rows, row, end - row, columns, n, work);
         return;
     }
@@ -131,8 +141,9 @@ static int64_t compute_share(const struct experts *x, int64_t begin, int64_t end
         int64_t n = 0;
         for (int64_t first = x->starts[e]; first < x->starts[e + 1]; first += n) {
             n = MIN(x->starts[e + 1] - first, PACKED_COLUMNS);
-            const bool strips = x->rounds_many && n > ROUNDED_COLUMNS;
-            const int64_t block = strips ? STRIP_PANEL : gemm_packs(m, n) ? GEMM_PANEL : ROW_BLOCK;
+            const int64_t block = experts_in_strips(x, n)                       ? STRIP_PANEL
+                                  : !experts_in_fours(x, n) && gemm_packs(m, n) ? GEMM_PANEL
+                                                                                : ROW_BLOCK;
             const int64_t n_blocks = (m + block - 1) / block;
             const int64_t length = block * (n + UNPACK_COST);
             const int64_t row = blocks_before(begin - at, length, n_blocks) * block;

@@ -13,12 +13,13 @@
 
 enum { LINE = 64, AHEAD = 4096 }; // bytes: of the cache, and to what is asked for
 
-// Eight rows with up to ROUNDED_COLUMNS columns.
+// Eight rows with all columns.
 struct tile {
     const char *rows;
     int64_t k;
-    const struct rounded *x; // the first part of all columns
-    __m256 sums[ROUNDED_COLUMNS];
+    const struct rounded *x; // the first part of the columns
+    int fours;               // of columns before the last ones
+    __m256 sums[ROUNDED_FOURS][ROUNDED_COLUMNS];
 };
 
 enum { PLANES = 4 }; // groups of 32 of half a block, whose lowest bits share words
@@ -29,17 +30,18 @@ CPU_INLINE int plane_of(const int from, const int i) {
 }
 
 // What sums of products of the first or second 16 numbers of a group begin with, for the bias of
-// the rows' numbers.
-CPU_INLINE __m256i start_of(const enum ggml_type type, const struct rounded *x, const int g,
-                            const int part, const int columns) {
-    return spread_word(&x->starts[g][columns < least_in_lanes(type) ? 4 * part : part]);
+// the rows' numbers; columns were rounded for lanes or not.
+CPU_INLINE __m256i start_of(const struct rounded *x, const int g, const int part,
+                            const bool for_lanes) {
+    return spread_word(&x->starts[g][for_lanes ? part : 4 * part]);
 }
 
 // sums[column][plane] = products of four words of each plane of half a block, which have one scale
 // of the rows, with the columns. Planes are plane_of(from, 0) and on, 2 * n of them.
 CPU_INLINE void add_sixteen(const enum ggml_type type, const char *words, const int half,
                             const int part, const struct rounded *x, const int columns,
-                            const int from, const int n, __m256i (*sums)[PLANES]) {
+                            const bool for_lanes, const int from, const int n,
+                            __m256i (*sums)[PLANES]) {
     CPU_UNROLLED
     for (int i = 4 * part; i < 4 * part + 4; ++i) {
         CPU_UNROLLED
@@ -58,7 +60,7 @@ CPU_INLINE void add_sixteen(const enum ggml_type type, const char *words, const 
                         *sum = products;
                         continue;
                     }
-                    if (i == 4 * part) *sum = start_of(type, &x[c], g, part, columns);
+                    if (i == 4 * part) *sum = start_of(&x[c], g, part, for_lanes);
                     add_pairs_to(sum, products);
                 }
             }
@@ -71,7 +73,7 @@ CPU_INLINE void add_sixteen(const enum ggml_type type, const char *words, const 
 // they begin at 16 bytes of a cache line, took longer than arithmetic.
 CPU_INLINE void add_half(const enum ggml_type type, const char *words, const vb *scales,
                          const int half, const struct rounded *x, const int columns,
-                         __m256 *parts) {
+                         const bool for_lanes, __m256 *parts) {
     const int n = columns > 1 ? 1 : 2;
     CPU_UNROLLED
     for (int from = 0; from < 2; from += n) {
@@ -79,7 +81,7 @@ CPU_INLINE void add_half(const enum ggml_type type, const char *words, const vb 
         CPU_UNROLLED
         for (int part = 0; part < 2; ++part) {
             __m256i sums[ROUNDED_COLUMNS][PLANES];
-            add_sixteen(type, words, half, part, x, columns, from, n, sums);
+            add_sixteen(type, words, half, part, x, columns, for_lanes, from, n, sums);
             CPU_UNROLLED
             for (int i = 0; i < 2 * n; ++i) {
                 const int plane = plane_of(from, i), group = 2 * (PLANES * half + plane) + part;
@@ -119,8 +121,9 @@ CPU_INLINE void add_minima(const struct block_format f, const vb *minima, const 
 }
 
 // One block of each row times a part of each column.
-CPU_INLINE void add_block(const struct block_format f, struct tile *t, const char *block,
-                          const struct rounded *part, const int columns) {
+CPU_INLINE void add_block(const struct block_format f, const char *block,
+                          const struct rounded *part, const int columns, const bool for_lanes,
+                          __m256 *sums) {
     const char *words = block + repacked_words_at(repacked_format(f.type));
     __m256 parts[ROUNDED_COLUMNS], offsets[ROUNDED_COLUMNS], scale, offset;
     vb scales[SCALE_WORDS], minima[SCALE_WORDS];
@@ -131,44 +134,53 @@ CPU_INLINE void add_block(const struct block_format f, struct tile *t, const cha
     lanes_factors(f, block, words, &scale, &offset);
     CPU_UNROLLED
     for (int half = 0; half < 2; ++half)
-        add_half(f.type, words, scales, half, part, columns, parts);
+        add_half(f.type, words, scales, half, part, columns, for_lanes, parts);
     scale = _mm256_mul_ps(scale, _mm256_set1_ps(0x1p-8f)); // of lanes_pair()
     if (f.offset_at >= 0) add_minima(f, minima, part, columns, offsets);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
-        t->sums[c] = _mm256_fmadd_ps(parts[c], scale, t->sums[c]);
-        if (f.offset_at >= 0) t->sums[c] = _mm256_fmadd_ps(offsets[c], offset, t->sums[c]);
+        sums[c] = _mm256_fmadd_ps(parts[c], scale, sums[c]);
+        if (f.offset_at >= 0) sums[c] = _mm256_fmadd_ps(offsets[c], offset, sums[c]);
     }
 }
 
-// Rows are read in one stream, which is asked for ahead.
-CPU_INLINE void dot_tile(const struct block_format f, struct tile *t, const int columns) {
+// With whole fours and then `last` columns. Rows are read in one stream, which is asked for ahead.
+CPU_INLINE void dot_tile(const struct block_format f, struct tile *t, const int last,
+                         const bool for_lanes) {
     const int size = REPACKED_ROWS * f.bytes;
+    const int64_t four = rounded_parts(t->k) * ROUNDED_COLUMNS; // from one to the next
+    const int fours = last == ROUNDED_COLUMNS ? t->fours + 1 : t->fours;
     const char *block = t->rows;
-    const struct rounded *x = t->x;
-    CPU_UNROLLED
-    for (int c = 0; c < columns; ++c)
-        t->sums[c] = _mm256_setzero_ps();
-    for (int64_t first = 0; first < t->k; first += f.size, block += size, x += columns) {
-        for (int i = 0; i < size; i += LINE)
-            __builtin_prefetch(block + AHEAD + i);
-        add_block(f, t, block, x, columns);
+    memset(t->sums, 0, (size_t)(t->fours + 1) * sizeof(t->sums[0]));
+    for (int64_t i = 0; i < t->k / f.size; ++i, block += size) {
+        for (int at = 0; at < size; at += LINE)
+            __builtin_prefetch(block + AHEAD + at);
+        for (int q = 0; q < fours && for_lanes; ++q)
+            add_block(f, block, t->x + q * four + i * ROUNDED_COLUMNS, ROUNDED_COLUMNS, true,
+                      t->sums[q]);
+        if (last < ROUNDED_COLUMNS)
+            add_block(f, block, t->x + fours * four + i * last, last, for_lanes, t->sums[fours]);
     }
 }
 
 // A function for each type, in which everything about the type is a constant; three columns are
-// computed as four, of which the last is not stored.
-typedef void (*dot_fn)(struct tile *t, int64_t columns);
+// computed as four, of which the last is not stored. One or two columns alone weren't rounded for
+// lanes.
+typedef void (*dot_fn)(struct tile *t, int last);
 
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
-    static void dot_##name(struct tile *t, int64_t columns) {                                      \
+    static void dot_##name(struct tile *t, int last) {                                             \
         const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
-        if (columns == 1)                                                                          \
-            dot_tile(f, t, 1);                                                                     \
-        else if (columns == 2)                                                                     \
-            dot_tile(f, t, 2);                                                                     \
+        if (last == 1 && t->fours == 0)                                                            \
+            dot_tile(f, t, 1, false);                                                              \
+        else if (last == 2 && t->fours == 0)                                                       \
+            dot_tile(f, t, 2, false);                                                              \
+        else if (last == 1)                                                                        \
+            dot_tile(f, t, 1, true);                                                               \
+        else if (last == 2)                                                                        \
+            dot_tile(f, t, 2, true);                                                               \
         else                                                                                       \
-            dot_tile(f, t, ROUNDED_COLUMNS);                                                       \
+            dot_tile(f, t, ROUNDED_COLUMNS, true);                                                 \
     }
 #include "ops/mul_mat/rounded/repacked_list.inl"
 
@@ -182,11 +194,12 @@ void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, int64_t row, int64_t
                               const struct gemm_column *columns, int64_t n_columns, void *memory) {
     const dot_fn dot = dot_of[rows->type];
     struct tile t = {.k = rows->k, .x = memory};
+    t.fours = (int)rounded_before(n_columns) / ROUNDED_COLUMNS;
     for (int64_t r = row; r < row + n_rows; r += REPACKED_ROWS) {
         t.rows = rows->data + (size_t)r * rows->stride;
-        dot(&t, n_columns);
+        dot(&t, rounded_last(n_columns));
         for (int c = 0; c < n_columns; ++c)
-            _mm256_storeu_ps(columns[c].y + r, t.sums[c]);
+            _mm256_storeu_ps(columns[c].y + r, t.sums[c / ROUNDED_COLUMNS][c % ROUNDED_COLUMNS]);
     }
 }
 

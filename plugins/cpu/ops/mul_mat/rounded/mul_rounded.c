@@ -21,7 +21,7 @@ enum {
 #if !defined(__AVX2__)
 CPU_INLINE int least_in_lanes(const enum ggml_type type) {
     (void)type;
-    return ROUNDED_COLUMNS + 1;
+    return ROUNDED_MOST + 1;
 }
 #endif
 
@@ -58,19 +58,29 @@ static void round_part(enum ggml_type type, const float *x, int64_t k, bool for_
     finish_part(type, for_lanes, k / ROUNDED_GROUP, out);
 }
 
-// `memory` has room for rounded_columns(n_columns).
-void CPU_FN(cpu_round_columns)(enum ggml_type type, const struct gemm_column *columns,
-                               int64_t n_columns, int64_t k, void *memory) {
-    const int stored = rounded_columns(n_columns);
-    struct rounded *out = memory;
-    const bool for_lanes = n_columns >= least_in_lanes(type);
+// Rounds up to ROUNDED_COLUMNS columns to parts that lie side by side, `stored` of them. Returns
+// where the next ones begin.
+static struct rounded *round_four(enum ggml_type type, const struct gemm_column *columns, int64_t n,
+                                  int64_t k, bool for_lanes, int stored, struct rounded *out) {
     for (int64_t first = 0; first < k; first += ROUNDED_DEPTH, out += stored) {
-        for (int c = 0; c < n_columns; ++c)
+        for (int c = 0; c < n; ++c)
             round_part(type, columns[c].x + first, MIN(k - first, ROUNDED_DEPTH), for_lanes,
                        &out[c]);
-        for (int64_t c = n_columns; c < stored; ++c)
-            out[c] = out[n_columns - 1];
+        for (int64_t c = n; c < stored; ++c)
+            out[c] = out[n - 1];
     }
+    return out;
+}
+
+void CPU_FN(cpu_round_columns)(enum ggml_type type, const struct gemm_column *columns,
+                               int64_t n_columns, int64_t k, void *memory) {
+    struct rounded *out = memory;
+    const bool for_lanes = n_columns >= least_in_lanes(type);
+    const int64_t before = rounded_before(n_columns);
+    for (int64_t c = 0; c < before; c += ROUNDED_COLUMNS)
+        out = round_four(type, columns + c, ROUNDED_COLUMNS, k, for_lanes, ROUNDED_COLUMNS, out);
+    round_four(type, columns + before, n_columns - before, k, for_lanes, rounded_last(n_columns),
+               out);
 }
 
 // --- rows ----------------------------------------------------------------------------------------
@@ -367,15 +377,21 @@ static const mul_fn mul_of[GGML_TYPE_COUNT] = {
 };
 
 #if defined(__AVX2__)
-typedef void (*lanes_fn)(struct word_tile *t, int64_t columns);
+// Whether so few columns are multiplied in lanes, alone or after fours.
+CPU_INLINE bool has_lanes(const enum ggml_type type, const int columns) {
+    return (CPU_STRIPS && LANES == 8) || columns >= least_in_lanes(type);
+}
+
+// `last` columns after fours.
+typedef void (*lanes_fn)(struct word_tile *t, int last);
 
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
-    static void lanes_##name(struct word_tile *t, int64_t columns) {                               \
+    static void lanes_##name(struct word_tile *t, int last) {                                      \
         const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
-        if (columns >= least_in_lanes(GGML_TYPE_##NAME)) {                                         \
-            if (columns == 1)                                                                      \
+        if (least_in_lanes(GGML_TYPE_##NAME) < NEVER_IN_LANES) {                                   \
+            if (last == 1 && has_lanes(GGML_TYPE_##NAME, 1))                                       \
                 dot_words(f, t, 1);                                                                \
-            else if (columns == 2)                                                                 \
+            else if (last == 2 && has_lanes(GGML_TYPE_##NAME, 2))                                  \
                 dot_words(f, t, 2);                                                                \
             else                                                                                   \
                 dot_words(f, t, COLUMNS);                                                          \
@@ -393,7 +409,8 @@ static void store_lanes(const struct word_tile *t, const struct gemm_column *col
                         int64_t n_columns, int64_t row, int64_t n) {
     for (int c = 0; c < n_columns; ++c) {
         for (int v = 0; v < WORD_VECTORS && v * LANES < n; ++v)
-            vf_store_most(columns[c].y + row + v * LANES, t->sums[c][v], n - v * LANES);
+            vf_store_most(columns[c].y + row + v * LANES,
+                          t->sums[c / ROUNDED_COLUMNS][c % ROUNDED_COLUMNS][v], n - v * LANES);
     }
 }
 
@@ -401,16 +418,37 @@ static void store_lanes(const struct word_tile *t, const struct gemm_column *col
 static void mul_in_lanes(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                          const struct gemm_column *columns, int64_t n_columns, void *memory) {
     struct word_tile t = {.x = memory, .k = rows->k};
+    t.fours = (int)rounded_before(n_columns) / ROUNDED_COLUMNS;
     t.next_step = WORD_ROWS * rows->stride / (size_t)MAX(rows->k / ROUNDED_GROUP, 1);
     for (int64_t first = 0; first < n_rows; first += WORD_ROWS) {
         for (int r = 0; r < WORD_ROWS; ++r)
             t.rows[r] = rows->data + (size_t)(row + MIN(first + r, n_rows - 1)) * rows->stride;
         t.next = t.rows[0] + (n_rows - first > WORD_ROWS ? WORD_ROWS * rows->stride : 0);
-        lanes_of[rows->type](&t, n_columns);
+        lanes_of[rows->type](&t, rounded_last(n_columns));
         store_lanes(&t, columns, n_columns, row + first, MIN(n_rows - first, WORD_ROWS));
     }
 }
 #endif
+
+// Rows that stay in the second-level cache until all columns were multiplied with them.
+static int64_t rows_at_a_time(const struct gemm_rows *rows) {
+    enum { CACHED = 128 << 10, LEAST = SETS * ROWS }; // bytes, rows
+    const int64_t n = CACHED / (int64_t)(rows->stride + 1) / LEAST * LEAST;
+    return MAX(n, LEAST);
+}
+
+// Multiplies the rows with fours of the columns in turn.
+static void mul_in_fours(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                         const struct gemm_column *columns, int64_t n_columns, void *memory) {
+    const size_t size = rounded_size(rows->k, ROUNDED_COLUMNS);
+    const int64_t step = n_columns > ROUNDED_COLUMNS ? rows_at_a_time(rows) : n_rows;
+    for (int64_t r = 0; r < n_rows; r += step) {
+        char *x = memory;
+        for (int64_t c = 0; c < n_columns; c += ROUNDED_COLUMNS, x += size)
+            mul_of[rows->type](rows, row + r, MIN(n_rows - r, step), columns + c,
+                               MIN(n_columns - c, ROUNDED_COLUMNS), x);
+    }
+}
 
 void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                              const struct gemm_column *columns, int64_t n_columns, void *memory) {
@@ -420,5 +458,5 @@ void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t 
         return;
     }
 #endif
-    mul_of[rows->type](rows, row, n_rows, columns, n_columns, memory);
+    mul_in_fours(rows, row, n_rows, columns, n_columns, memory);
 }

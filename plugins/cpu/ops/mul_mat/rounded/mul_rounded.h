@@ -19,6 +19,17 @@ static inline bool rounding_pays(enum ggml_type type) {
     return LANES > 1;
 }
 
+// Whether n columns of k elements are multiplied so at the level: strips of more are faster
+// (docs/performance.md), or were not compared. More than two fours are if rows are opened once for
+// all of them, and the columns stay in the second-level cache.
+static inline bool in_fours(enum ggml_type type, int64_t n, int64_t k, bool repacked) {
+    enum { CACHED = 384 << 10 }; // bytes
+    if (n <= ROUNDED_COLUMNS) return true;
+    if (!CPU_STRIPS || LANES != 8 || n > ROUNDED_MOST) return false;
+    const bool are_opened_once = !repacked && strip_parts(type) == 1;
+    return n <= 2 * ROUNDED_COLUMNS || (are_opened_once && rounded_size(k, n) <= CACHED);
+}
+
 // Rounds each column, for rows of the type, to the nearest multiples of its groups' scales; memory
 // holds rounded_size(k, n_columns). A group with an infinity keeps only the infinities, one with
 // NaN is NaN.
@@ -26,7 +37,7 @@ void CPU_FN(cpu_round_columns)(enum ggml_type type, const struct gemm_column *co
                                int64_t n_columns, int64_t k, void *memory);
 
 // As cpu_mul_vec() with columns that were rounded, for every type of blocks; n_columns <=
-// ROUNDED_COLUMNS.
+// ROUNDED_MOST.
 void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                              const struct gemm_column *columns, int64_t n_columns, void *memory);
 

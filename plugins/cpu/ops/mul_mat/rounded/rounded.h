@@ -7,9 +7,11 @@
 #include "ggml-shape.h"
 
 enum {
-    ROUNDED_GROUP = 32,  // elements that share a scale
-    GROUP_WORDS = 8,     // words of four bytes that they fill
-    ROUNDED_COLUMNS = 4, // most that are multiplied so
+    ROUNDED_GROUP = 32,                             // elements that share a scale
+    GROUP_WORDS = 8,                                // words of four bytes that they fill
+    ROUNDED_COLUMNS = 4,                            // that are multiplied at a time: fours
+    ROUNDED_FOURS = 8,                              // most of these
+    ROUNDED_MOST = ROUNDED_COLUMNS * ROUNDED_FOURS, // columns that are multiplied so, at any level
     ROUNDED_DEPTH = 256, // elements of a part of a column: whole blocks of src0
 };
 
@@ -28,16 +30,28 @@ struct rounded {
     };
 };
 
-// Columns that so many are stored as: the last one again beyond them. Parts of the same elements of
-// all columns lie side by side, so that one address tells a kernel where all of them are.
-static inline int rounded_columns(int64_t n_columns) {
-    return n_columns <= 2 ? (int)n_columns : ROUNDED_COLUMNS;
+// Columns of whole fours before the last ones of n_columns.
+static inline int64_t rounded_before(int64_t n_columns) {
+    return n_columns > 0 ? (n_columns - 1) / ROUNDED_COLUMNS * ROUNDED_COLUMNS : 0;
+}
+
+// Columns that the last ones of n_columns are stored as: the last one again beyond them. Parts of
+// the same elements of a four lie side by side, so that one address tells a kernel where they are;
+// fours follow each other.
+static inline int rounded_last(int64_t n_columns) {
+    const int64_t n = n_columns - rounded_before(n_columns);
+    return n <= 2 ? (int)n : ROUNDED_COLUMNS;
+}
+
+// Parts of a column of k elements.
+static inline int64_t rounded_parts(int64_t k) {
+    return (k + ROUNDED_DEPTH - 1) / ROUNDED_DEPTH;
 }
 
 // Bytes of columns of k elements, whole groups.
 static inline size_t rounded_size(int64_t k, int64_t n_columns) {
-    const size_t parts = (size_t)((k + ROUNDED_DEPTH - 1) / ROUNDED_DEPTH);
-    return parts * (size_t)rounded_columns(n_columns) * sizeof(struct rounded);
+    const int64_t stored = rounded_before(n_columns) + rounded_last(n_columns);
+    return (size_t)(rounded_parts(k) * stored) * sizeof(struct rounded);
 }
 
 // Strips of columns, as they are multiplied with panels of rows.

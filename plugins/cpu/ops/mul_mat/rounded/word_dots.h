@@ -22,10 +22,11 @@ enum {
 struct word_tile {
     const char *rows[WORD_ROWS];
     int64_t k;
-    const struct rounded *x; // the first part of all columns
+    const struct rounded *x; // the first part of the columns
+    int fours;               // of columns before the last ones
     const char *next; // the rows that are computed next, side by side, from what is asked for
     size_t next_step; // bytes of them for each group of the columns
-    vf sums[ROUNDED_COLUMNS][WORD_VECTORS];
+    vf sums[ROUNDED_FOURS][ROUNDED_COLUMNS][WORD_VECTORS];
 };
 
 // Up to ROUNDED_DEPTH elements of the rows, opened.
@@ -36,7 +37,7 @@ struct word_part {
     vf scale[WORD_VECTORS], offset[WORD_VECTORS]; // factors of blocks of 256
 };
 
-enum { NEVER_IN_LANES = ROUNDED_COLUMNS + 1 };
+enum { NEVER_IN_LANES = ROUNDED_MOST + 1 };
 
 // From how many columns on rows of the type are multiplied so: known when compiling. Numbers of
 // eight bits take more than one instruction without VNNI; with it, Q8_0 is read as fast as memory
@@ -288,12 +289,12 @@ CPU_INLINE void fetch_next(const struct block_format f, struct word_tile *t) {
     t->next += t->next_step;
 }
 
-// sums[c] += products of n groups of 32 with column c.
-CPU_INLINE void add_products(const struct block_format f, struct word_tile *t,
+// sums[c] += products of n groups of 32 with column c. The first columns' ask for the next rows.
+CPU_INLINE void add_products(const struct block_format f, struct word_tile *t, bool is_first,
                              const struct word_part *p, int n, const struct rounded *x,
                              const int columns, vf (*sums)[WORD_VECTORS]) {
     for (int g = 0; g < n; ++g) {
-        fetch_next(f, t);
+        if (is_first) fetch_next(f, t);
         vf scaled[ROUNDED_COLUMNS][WORD_VECTORS];
         dot_words_of_32(f, p, x, g, columns, scaled);
         CPU_UNROLLED
@@ -320,21 +321,21 @@ CPU_INLINE void add_part_offsets(const struct block_format f, const struct word_
     }
 }
 
-// Adds n groups of 32 of a part. What blocks of 256 contribute is multiplied with their factors at
-// last.
-CPU_INLINE void add_part(const struct block_format f, struct word_tile *t,
+// Adds n groups of 32 of a part times those of the columns that begin at x. What blocks of 256
+// contribute is multiplied with their factors at last.
+CPU_INLINE void add_part(const struct block_format f, struct word_tile *t, int four,
                          const struct word_part *p, int n, const struct rounded *x,
                          const int columns) {
-    vf(*const sums)[WORD_VECTORS] = t->sums;
+    vf(*const sums)[WORD_VECTORS] = t->sums[four];
     vf products[ROUNDED_COLUMNS][WORD_VECTORS], offsets[ROUNDED_COLUMNS][WORD_VECTORS];
     if (f.size == ROUNDED_GROUP) {
-        add_products(f, t, p, n, x, columns, sums);
+        add_products(f, t, four == 0, p, n, x, columns, sums);
         if (f.offset_at >= 0) add_part_offsets(f, p, n, x, columns, sums);
         return;
     }
     memset(products, 0, sizeof(products));
     memset(offsets, 0, sizeof(offsets));
-    add_products(f, t, p, WORD_GROUPS, x, columns, products);
+    add_products(f, t, four == 0, p, WORD_GROUPS, x, columns, products);
     if (f.offset_at >= 0) add_part_offsets(f, p, f.size / f.group, x, columns, offsets);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
@@ -346,13 +347,14 @@ CPU_INLINE void add_part(const struct block_format f, struct word_tile *t,
     }
 }
 
-// Products of a tile.
-CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t, const int columns) {
-    const struct rounded *x = t->x;
+// Products of a tile with whole fours and then `last` columns.
+CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t, const int last) {
+    const int64_t four = rounded_parts(t->k) * ROUNDED_COLUMNS; // from one to the next
+    const int fours = last == ROUNDED_COLUMNS ? t->fours + 1 : t->fours;
     struct word_part part;
-    memset(t->sums, 0, sizeof(t->sums));
-    for (int64_t first = 0; first < t->k; first += ROUNDED_DEPTH, x += columns) {
-        const int64_t at = first / f.size * f.bytes;
+    memset(t->sums, 0, (size_t)(t->fours + 1) * sizeof(t->sums[0]));
+    for (int64_t first = 0; first < t->k; first += ROUNDED_DEPTH) {
+        const int64_t at = first / f.size * f.bytes, i = first / ROUNDED_DEPTH;
         const int n = (int)(MIN(t->k - first, ROUNDED_DEPTH) / ROUNDED_GROUP);
         for (int v = 0; v < WORD_VECTORS; ++v) {
             if (f.size == ROUNDED_GROUP)
@@ -360,7 +362,10 @@ CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t, cons
             else
                 open_part_256(f, t->rows + v * LANES, at, v, &part);
         }
-        add_part(f, t, &part, n, x, columns);
+        for (int q = 0; q < fours; ++q)
+            add_part(f, t, q, &part, n, t->x + q * four + i * ROUNDED_COLUMNS, ROUNDED_COLUMNS);
+        if (last < ROUNDED_COLUMNS)
+            add_part(f, t, fours, &part, n, t->x + fours * four + i * last, last);
     }
 }
 
