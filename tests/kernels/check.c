@@ -413,18 +413,16 @@ static int choose_depths(enum ggml_type type, int64_t *depths) {
 
 static void check_products(struct check *check, enum kernel_way way, enum ggml_type type) {
     static const int64_t few_rows[] = {1, 5, 16, 19, 33}, many_rows[] = {1, 4, 15, 17, 48, 50};
-    static const int64_t few[] = {1, 2, 3, 4}, many[] = {1, 3, 5, 8, 13};
-    static const int64_t fours[] = {1, 2, 3, 4, 5, 6, 8, 16, 29};
+    static const int64_t few[] = {1, 2, 3, 4, 5, 6, 8, 15, 29}, many[] = {1, 3, 5, 8, 13};
     const bool is_repacked = way == KERNEL_REPACKED;
-    const bool has_fours = way == KERNEL_ROUNDED || is_repacked;
-    const bool is_few = way == KERNEL_VECTOR || has_fours;
+    const bool is_few = way == KERNEL_VECTOR || way == KERNEL_ROUNDED || is_repacked;
     const bool is_tiles = way == KERNEL_TILES;
     int64_t depths[16];
     const int n_depths = choose_depths(type, depths);
-    const int n_rows = is_few ? 5 : is_tiles ? 4 : 6, n_columns = has_fours ? 9 : is_few ? 4 : 5;
+    const int n_rows = is_few ? 5 : is_tiles ? 4 : 6, n_columns = is_few ? 9 : 5;
     check->wrong = false;
     for (int i = 0; i < n_depths * n_columns; ++i) {
-        const int64_t columns = (has_fours ? fours : is_few ? few : many)[i % n_columns];
+        const int64_t columns = (is_few ? few : many)[i % n_columns];
         const int64_t rows = is_repacked ? REPACKED_ROWS * (1 + i % 3)
                              : is_few    ? few_rows[i / 2 % n_rows]
                              : is_tiles  ? 1 + i % KERNEL_MAX_TILE_ROWS

@@ -8,7 +8,8 @@
 enum {
     ROWS = NIBBLE_ROWS, // that are computed together
     COLUMNS = 4,
-    LINE = 64, // bytes of the cache
+    MOST_HALVES = 15, // columns of F16 and BF16; panels are packed for more
+    LINE = 64,        // bytes of the cache
 };
 
 // Rows and columns beyond the last repeat it.
@@ -209,10 +210,13 @@ static dot_fn choose(enum ggml_type type) {
 }
 // clang-format on
 
-// With more, unpacking pays: the numbers would be made floats once more for each few.
+// With more, unpacking pays: the numbers would be made floats once more for each few. Halves are
+// made floats by one instruction or two, once for each four columns at levels where that was
+// compared (docs/performance.md).
 static int most_columns(enum ggml_type type) {
-    const bool is_plain = type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
-    return is_plain || looks_up(type) ? COLUMNS : 2;
+    const bool is_half = type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+    if (is_half && LANES == 8) return MOST_HALVES;
+    return is_half || type == GGML_TYPE_F32 || looks_up(type) ? COLUMNS : 2;
 }
 
 // In bytes, whole rows with short vectors: the next tile, or as many as memory needs where rows of
@@ -220,6 +224,17 @@ static int most_columns(enum ggml_type type) {
 static size_t distance_ahead(size_t stride) {
     if (LANES == 16) return GEMM_AHEAD;
     return GEMM_APART ? (1 + GEMM_AHEAD / MAX(stride, 1)) * stride : ROWS * stride;
+}
+
+// Stores a tile's results of the rows from `row` on.
+static void store_tile(const struct tile *t, const struct gemm_column *columns, int64_t n_columns,
+                       int64_t row, int64_t n_rows, int64_t tile) {
+    for (int c = 0; c < n_columns; ++c) {
+        for (int r = 0; r < ROWS; ++r) {
+            const int64_t at = gemm_tile_row(n_rows, tile, r);
+            if (at < n_rows) columns[c].y[row + at] = t->y[c][r];
+        }
+    }
 }
 
 // False where the type has no such kernel at this level, or there are too many columns for it to
@@ -230,19 +245,17 @@ bool CPU_FN(cpu_mul_vec)(const struct gemm_rows *rows, int64_t row, int64_t n_ro
     const dot_fn dot = few ? choose(rows->type) : NULL;
     if (!dot) return false;
     struct tile t = {.k = rows->k, .ahead = distance_ahead(rows->stride)};
-    for (int c = 0; c < COLUMNS; ++c)
-        t.x[c] = columns[MIN(c, n_columns - 1)].x;
     for (int64_t tile = 0; tile < gemm_tiles(n_rows); ++tile) {
         for (int r = 0; r < ROWS; ++r) {
             const int64_t at = row + MIN(gemm_tile_row(n_rows, tile, r), n_rows - 1);
             t.a[r] = rows->data + (size_t)at * rows->stride;
         }
-        dot(&t, n_columns);
-        for (int c = 0; c < n_columns; ++c) {
-            for (int r = 0; r < ROWS; ++r) {
-                const int64_t at = gemm_tile_row(n_rows, tile, r);
-                if (at < n_rows) columns[c].y[row + at] = t.y[c][r];
-            }
+        for (int64_t c = 0; c < n_columns; c += COLUMNS) {
+            const int64_t n = MIN(n_columns - c, COLUMNS);
+            for (int i = 0; i < COLUMNS; ++i)
+                t.x[i] = columns[c + MIN(i, n - 1)].x;
+            dot(&t, n);
+            store_tile(&t, columns + c, n, row, n_rows, tile);
         }
     }
     return true;
