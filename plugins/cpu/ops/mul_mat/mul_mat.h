@@ -44,8 +44,7 @@ static inline size_t mul_mat_thread_floats(int64_t n_columns, int64_t k) {
 static inline size_t mul_mat_thread_size(const struct ggml_tensor *dst, int64_t n_columns) {
     const int64_t k = dst->src[0]->ne[0];
     const size_t floats = mul_mat_pad(mul_mat_thread_floats(n_columns, k) * sizeof(float));
-    const int64_t few = n_columns < ROUNDED_MOST ? n_columns : ROUNDED_MOST;
-    const size_t rounded = rounds_few(dst) ? rounded_size(k, few) : 0;
+    const size_t rounded = rounds_few(dst) ? rounded_size_most(k, n_columns) : 0;
     return floats > rounded ? floats : rounded;
 }
 

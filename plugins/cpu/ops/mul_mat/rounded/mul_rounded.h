@@ -23,11 +23,10 @@ static inline bool rounding_pays(enum ggml_type type) {
 // (docs/performance.md), or were not compared. More than two fours are if rows are opened once for
 // all of them, and the columns stay in the second-level cache.
 static inline bool in_fours(enum ggml_type type, int64_t n, int64_t k, bool repacked) {
-    enum { CACHED = 384 << 10 }; // bytes
     if (n <= ROUNDED_COLUMNS) return true;
     if (!CPU_STRIPS || LANES != 8 || n > ROUNDED_MOST) return false;
     const bool are_opened_once = !repacked && strip_parts(type) == 1;
-    return n <= 2 * ROUNDED_COLUMNS || (are_opened_once && rounded_size(k, n) <= CACHED);
+    return n <= 2 * ROUNDED_COLUMNS || (are_opened_once && rounded_size(k, n) <= ROUNDED_CACHED);
 }
 
 // Rounds each column, for rows of the type, to the nearest multiples of its groups' scales; memory

@@ -54,6 +54,19 @@ static inline size_t rounded_size(int64_t k, int64_t n_columns) {
     return (size_t)(rounded_parts(k) * stored) * sizeof(struct rounded);
 }
 
+// Of more than two fours, bytes that the second-level cache holds beside what is multiplied with
+// them: others are multiplied in strips.
+enum { ROUNDED_CACHED = 384 << 10 };
+
+// Bytes of as many of n_columns as any level rounds so.
+static inline size_t rounded_size_most(int64_t k, int64_t n_columns) {
+    const int64_t most = n_columns < ROUNDED_MOST ? n_columns : ROUNDED_MOST;
+    const int64_t two_fours = most < 2 * ROUNDED_COLUMNS ? most : 2 * ROUNDED_COLUMNS;
+    const size_t all = rounded_size(k, most), few = rounded_size(k, two_fours);
+    const size_t cached = all < ROUNDED_CACHED ? all : ROUNDED_CACHED;
+    return few > cached ? few : cached;
+}
+
 // Strips of columns, as they are multiplied with panels of rows.
 enum {
     STRIP_COLUMNS = 4,
