@@ -99,6 +99,9 @@ def check_ops():
     done = run("ops", "--device", "CPU", "--op", "NOTHING")
     check("ops: an unknown operation is named, and the known ones", "NOTHING" in done.stderr and
           "FLASH_ATTN_EXT" in done.stderr and "Usage" not in done.stderr, done)
+    done = run("ops", "--device", "CPU", "--op", "MUL_MAT", "--type", "q4_0", "-k", "100")
+    check("ops: rows that are no whole blocks are named", done.returncode == 2 and "100" in done.stderr and
+          "blocks of q4_0" in done.stderr and "no operation" not in done.stderr, done)
     done = run("ops", "--device", "CPU", "--seconds", "x")
     check("ops: what is wrong is said", "'x'" in done.stderr and "Usage" not in done.stderr, done)
     done = run("ops")
@@ -131,6 +134,18 @@ def check_weights():
         product = rows.get("MUL_MAT_ID")
         read = product["gb_per_s"] * product["milliseconds"] * 1e6 if product else 0
         check("ops: experts that no token takes are not counted", used < read < 1.2 * used, product)
+
+
+def check_repacked():
+    """Some levels of the CPU repack weights of some types, the others none."""
+    sizes = (*SMALL, "--device", "CPU", "--op", "MUL_MAT", "-m", "64", "-k", "1024", "-n", "1", "--seconds", "0.001", "--json")
+    done = run("ops", *sizes, "--type", "q2_K", "--repacked")
+    rows = json.loads(done.stdout)["results"] if done.returncode == 0 else []
+    check("ops: repacked weights are measured, or it is said that there are none",
+          [row["case"] for row in rows] == ["q2_K m=64 k=1024 n=1"] or
+          (done.returncode == 4 and "repacks no weights" in done.stderr), done)
+    done = run("ops", *sizes, "--type", "f32", "--repacked")
+    check("ops: a type that isn't repacked is not measured", done.returncode == 4, done)
 
 
 def check_trace(path, done):
@@ -223,6 +238,7 @@ def main():
     check_kernels()
     check_ops()
     check_weights()
+    check_repacked()
     check_model()
     if VULKAN_FOLDER:
         check_launch()
