@@ -31,7 +31,10 @@ static void check_sorted(const float *x, const int32_t *order, int n, int n_sort
         if (!before(last, next, descending)) assert_true(order[i - 1] < order[i]);
     }
     for (int i = 0; i < n && n_sorted > 0; ++i) {
-        if (!seen[i]) assert_false(before(x[i], x[order[n_sorted - 1]], descending));
+        const float last = x[order[n_sorted - 1]];
+        if (seen[i]) continue;
+        assert_false(before(x[i], last, descending));
+        if (!before(last, x[i], descending)) assert_true(i > order[n_sorted - 1]);
     }
     free(seen);
 }
@@ -81,6 +84,44 @@ static void test_top_k(void **state) {
         compute(ctx, y, 1 + k % 3);
         for (int r = 0; r < 6; ++r)
             check_sorted(row_of(x, r), (const int32_t *)y->data + r * count, n, count, true);
+        ggml_free(ctx);
+    }
+}
+
+// Rows of which all, few or no numbers are larger than those before, or that hold hardly any.
+static float number_in_order(int order, int i, int n) {
+    switch (order) {
+    case 0: return (float)i;
+    case 1: return (float)(n - i);
+    case 2: return 1;
+    case 3: return i % 500 == 7 ? (float)-i : NAN;
+    case 4: return i % 2 ? 0.0f : -0.0f;
+    default: return i % 3 ? -INFINITY : (float)(i * 7919 % n);
+    }
+}
+
+static void test_top_k_of_orders(void **state) {
+    enum { N = 5003 };
+    static const int counts[] = {1, 16, 500, 2400};
+    (void)state;
+    for (int k = 0; k < 6 * COUNT(counts); ++k) {
+        struct ggml_context *ctx = test_context(8);
+        const int count = counts[k / 6];
+        struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, N);
+        struct ggml_tensor *apart = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 2, N);
+        for (int i = 0; i < N; ++i) {
+            ((float *)x->data)[i] = number_in_order(k % 6, i, N);
+            ((float *)apart->data)[2 * i] = ((float *)x->data)[i];
+            ((float *)apart->data)[2 * i + 1] = INFINITY;
+        }
+        struct ggml_tensor *every_other = ggml_view_1d(ctx, apart, N, 0);
+        every_other->nb[0] = 2 * sizeof(float);
+        struct ggml_tensor *dense = ggml_top_k(ctx, x, count);
+        struct ggml_tensor *spread = ggml_top_k(ctx, every_other, count);
+        compute(ctx, dense, 1);
+        compute(ctx, spread, 1);
+        check_sorted(x->data, dense->data, N, count, true);
+        assert_memory_equal(spread->data, dense->data, (size_t)count * sizeof(int32_t));
         ggml_free(ctx);
     }
 }
@@ -182,6 +223,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_argsort),
         cmocka_unit_test(test_top_k),
+        cmocka_unit_test(test_top_k_of_orders),
         cmocka_unit_test(test_count_equal),
         cmocka_unit_test(test_regions),
         cmocka_unit_test(test_overlapping_rows_add_up_in_place),

@@ -7,6 +7,10 @@
 #include "simd/convert.h"
 
 enum { DIGIT_BITS = 8, DIGITS = 4, DIGIT_VALUES = 1 << DIGIT_BITS, SMALL = 48 };
+enum {
+    AT_ONCE = 32, // numbers that are compared before any of them becomes a key
+    SPARE = 256,  // items beyond twice as many as are wanted, before these are chosen
+};
 
 // Digit 0 is the lowest byte.
 static uint32_t digit_of(uint32_t key, int digit) {
@@ -19,6 +23,12 @@ static uint32_t key_of(float x, bool descending) {
     const uint32_t bits = cpu_float_bits(x + 0.0f); // of zeros only the positive one
     const uint32_t ascending = bits >> 31 ? ~bits : bits | 0x80000000u;
     return descending ? ~ascending : ascending;
+}
+
+// The number that a key of descending order was made of; not of NaN's.
+static float number_of(uint32_t key) {
+    const uint32_t ascending = ~key;
+    return cpu_bits_float(ascending >> 31 ? ascending & 0x7FFFFFFF : ~ascending);
 }
 
 // Keys and indices of a row.
@@ -67,8 +77,8 @@ static void sort_items(struct sort_item *items, struct sort_item *other, int64_t
 }
 
 // Moves the k first in order to the front, in their former order: digit by digit, from the highest,
-// it finds the last key that is among them.
-static void select_items(struct sort_item *items, int64_t n, int64_t k) {
+// it finds the last key that is among them, and returns it.
+static uint32_t select_items(struct sort_item *items, int64_t n, int64_t k) {
     uint32_t last = 0;
     int64_t ties = k; // of the keys that begin like `last`, how many are among the first
     for (int digit = DIGITS - 1; digit >= 0; --digit) {
@@ -87,6 +97,65 @@ static void select_items(struct sort_item *items, int64_t n, int64_t k) {
         const uint32_t key = items[i].key;
         if (key < last || (key == last && ties-- > 0)) items[kept++] = items[i];
     }
+    return last;
+}
+
+// Whether any of n numbers, at most AT_ONCE, is larger. Vectors compare them.
+static bool any_larger(const char *x, int64_t n, float limit) {
+    float numbers[AT_ONCE];
+    int larger = 0;
+    memcpy(numbers, x, (size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; ++i)
+        larger |= numbers[i] > limit;
+    return larger != 0;
+}
+
+// Inserts an item behind those that come before it or are equal; of more than `most` the last one
+// goes. Returns how many there are.
+static int64_t insert_item(struct sort_item *items, int64_t n, int64_t most,
+                           struct sort_item item) {
+    int64_t j = n < most ? n : most - 1;
+    for (; j > 0 && items[j - 1].key > item.key; --j)
+        items[j] = items[j - 1];
+    items[j] = item;
+    return MIN(n + 1, most);
+}
+
+// Loads what may be among the k largest of a row and moves these to the front, as equal ones lie
+// there: few are kept in order; of many the first are chosen now and then. Later only what comes
+// before the last of them is loaded.
+static void load_largest(struct sort_item *items, const struct ggml_tensor *src, struct ggml_row at,
+                         int64_t k) {
+    const char *x = ggml_row_data(src, at);
+    const int64_t n = src->ne[0], room = k < (n - SPARE) / 2 ? 2 * k + SPARE : n;
+    const bool is_dense = src->nb[0] == sizeof(float);
+    uint64_t limit = (uint64_t)UINT32_MAX + 1; // keys below it are loaded
+    int64_t loaded = 0;
+    for (int64_t i = 0; i < n && k > 0;) {
+        const int64_t end = MIN(i + AT_ONCE, n);
+        if (is_dense && limit < UINT32_MAX &&
+            !any_larger(x + (size_t)i * sizeof(float), end - i, number_of((uint32_t)limit))) {
+            i = end;
+            continue;
+        }
+        for (; i < end; ++i) {
+            float value;
+            memcpy(&value, x + (size_t)i * src->nb[0], sizeof(value));
+            const struct sort_item item = {key_of(value, true), (int32_t)i};
+            if (item.key >= limit) continue;
+            if (k <= SMALL) {
+                loaded = insert_item(items, loaded, k, item);
+                if (loaded == k) limit = items[k - 1].key;
+                continue;
+            }
+            if (loaded == room) {
+                limit = select_items(items, loaded, k);
+                loaded = k;
+            }
+            if (item.key < limit) items[loaded++] = item;
+        }
+    }
+    if (loaded > k) select_items(items, loaded, k);
 }
 
 // Only the order is wanted: the values were sorted along with their indices.
@@ -128,9 +197,11 @@ enum ggml_status CPU_FN(cpu_top_k)(const struct cpu_task *task) {
     cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
         const struct ggml_row at = ggml_row_at(dst, r);
-        load_items(items, dst->src[0], at, true);
-        select_items(items, n, dst->ne[0]);
-        sort_items(items, items + n, dst->ne[0]);
+        if (n <= SMALL)
+            load_items(items, dst->src[0], at, true);
+        else
+            load_largest(items, dst->src[0], at, dst->ne[0]);
+        sort_items(items, items + n, n <= SMALL ? n : dst->ne[0]);
         store_indices(dst, at, items);
     }
     return GGML_STATUS_SUCCESS;
