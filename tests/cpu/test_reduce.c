@@ -82,6 +82,34 @@ static void test_argmax(void **state) {
     ggml_free(ctx);
 }
 
+// Ties, NaN and the largest in each part of rows that vectors compare, of numbers that rise and
+// fall.
+static void test_argmax_of_orders(void **state) {
+    (void)state;
+    static const int sizes[] = {1, 31, 32, 33, 95, 1000};
+    for (int k = 0; k < 6 * 6; ++k) {
+        struct ggml_context *ctx = test_context(4);
+        const int n = sizes[k / 6], order = k % 6;
+        struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n, 1);
+        float *numbers = x->data;
+        int expected = 0;
+        for (int i = 0; i < n; ++i) {
+            const float many[] = {(float)i,
+                                  (float)-i,
+                                  3,
+                                  -INFINITY,
+                                  i % 3 ? NAN : (float)(i % 64),
+                                  i % 2 ? 0.0f : -0.0f};
+            numbers[i] = many[order];
+            if (!isnan(numbers[i]) && numbers[i] >= numbers[expected]) expected = i;
+        }
+        struct ggml_tensor *best = ggml_argmax(ctx, x);
+        assert_int_equal(test_compute(test_graph(ctx, best), 1), GGML_STATUS_SUCCESS);
+        assert_int_equal(ggml_get_i32_1d(best, 0), expected);
+        ggml_free(ctx);
+    }
+}
+
 // --- norms -----------------------------------------------------------------------------
 
 static const float eps = 1e-3f;
@@ -237,9 +265,13 @@ static void test_concat(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums),       cmocka_unit_test(test_argmax),
-        cmocka_unit_test(test_norms),      cmocka_unit_test(test_norm_of_columns_and_in_place),
-        cmocka_unit_test(test_group_norm), cmocka_unit_test(test_repeat),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_argmax),
+        cmocka_unit_test(test_argmax_of_orders),
+        cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_norm_of_columns_and_in_place),
+        cmocka_unit_test(test_group_norm),
+        cmocka_unit_test(test_repeat),
         cmocka_unit_test(test_concat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

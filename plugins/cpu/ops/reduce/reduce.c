@@ -85,8 +85,32 @@ enum ggml_status CPU_FN(cpu_mean)(const struct cpu_task *task) {
     return sum_rows(task, (double)task->dst->src[0]->ne[0]);
 }
 
-// The last of equal maxima; NaN is never one.
-// `>=` below: the last one wins, as in ggml.
+// Whether any of n numbers is as large. Vectors compare them.
+static bool any_reaches(const float *x, int64_t n, float limit) {
+    int reaches = 0;
+    for (int64_t i = 0; i < n; ++i)
+        reaches |= x[i] >= limit;
+    return reaches != 0;
+}
+
+// Index of the largest of n numbers that lie `step` apart: the last of equal ones, as in ggml; NaN
+// is never one.
+static int32_t last_largest(const float *x, int64_t step, int64_t n) {
+    enum { AT_ONCE = 32 };
+    float max = -INFINITY;
+    int64_t index = 0;
+    for (int64_t first = 0; first < n; first += AT_ONCE) {
+        const int64_t end = MIN(first + AT_ONCE, n);
+        if (first > 0 && step == 1 && !any_reaches(x + first, end - first, max)) continue;
+        for (int64_t i = first; i < end; ++i) {
+            if (!(x[i * step] >= max)) continue;
+            max = x[i * step];
+            index = i;
+        }
+    }
+    return (int32_t)index;
+}
+
 enum ggml_status CPU_FN(cpu_argmax)(const struct cpu_task *task) {
     const struct ggml_tensor *src = task->dst->src[0];
     const int64_t step = (int64_t)(src->nb[0] / sizeof(float));
@@ -95,15 +119,8 @@ enum ggml_status CPU_FN(cpu_argmax)(const struct cpu_task *task) {
     for (int64_t r = begin; r < end; ++r) {
         const float *x =
             (const float *)(const void *)((const char *)src->data + (size_t)r * src->nb[1]);
-        float max = -INFINITY;
-        int32_t index = 0;
-        for (int64_t i = 0; i < src->ne[0]; ++i) {
-            if (x[i * step] >= max) {
-                max = x[i * step];
-                index = (int32_t)i;
-            }
-        }
-        *(int32_t *)(void *)((char *)task->dst->data + (size_t)r * task->dst->nb[0]) = index;
+        int32_t *y = (int32_t *)(void *)((char *)task->dst->data + (size_t)r * task->dst->nb[0]);
+        *y = last_largest(x, step, src->ne[0]);
     }
     return GGML_STATUS_SUCCESS;
 }
