@@ -35,17 +35,34 @@ static inline int64_t conv_first(const struct conv *c, int d, int64_t out) {
 // Copies a line of a window, padded with zeros; row is NULL outside of the image.
 static inline void conv_line(const struct conv *c, const char *row, int64_t first,
                              struct conv_span span, float *y) {
-    if (!row || span.begin == span.end) {
-        memset(y, 0, (size_t)c->kernel[0] * sizeof(float));
+    const int64_t begin = row ? span.begin : c->kernel[0], end = row ? span.end : c->kernel[0];
+    const size_t step = c->nb[0] * (size_t)c->dilation[0];
+    for (int64_t k = 0; k < begin; ++k)
+        y[k] = 0.0f;
+    for (int64_t k = end; k < c->kernel[0]; ++k)
+        y[k] = 0.0f;
+    if (begin == end) return;
+    const char *x = row + (size_t)(first + begin * c->dilation[0]) * c->nb[0];
+    if (c->image->type != GGML_TYPE_F32) {
+        cpu_gather_floats(y + begin, x, step, c->image->type, end - begin);
         return;
     }
-    const int64_t x = first + span.begin * c->dilation[0];
-    for (int64_t k = 0; k < span.begin; ++k)
-        y[k] = 0.0f;
-    cpu_gather_floats(y + span.begin, row + (size_t)x * c->nb[0], c->nb[0] * (size_t)c->dilation[0],
-                      c->image->type, span.end - span.begin);
-    for (int64_t k = span.end; k < c->kernel[0]; ++k)
-        y[k] = 0.0f;
+    for (int64_t k = begin; k < end; ++k, x += step) // a few, for which a call takes longer
+        memcpy(&y[k], x, sizeof(float));
+}
+
+// The lines of a window of a channel: a plane of them after the other.
+static inline void conv_channel(const struct conv *c, const char *channel, const int64_t *first,
+                                struct conv_span span, float *y) {
+    for (int64_t kz = 0; kz < c->kernel[2]; ++kz) {
+        const int64_t iz = first[2] + kz * c->dilation[2];
+        for (int64_t ky = 0; ky < c->kernel[1]; ++ky, y += c->kernel[0]) {
+            const int64_t iy = first[1] + ky * c->dilation[1];
+            const bool inside = iy >= 0 && iy < c->in[1] && iz >= 0 && iz < c->in[2];
+            conv_line(c, inside ? channel + (size_t)iy * c->nb[1] + (size_t)iz * c->nb[2] : NULL,
+                      first[0], span, y);
+        }
+    }
 }
 
 // Patch `index` of the node, out[0] fastest and the batch slowest: conv_patch(c) floats, kernel
@@ -60,15 +77,9 @@ static inline void conv_patch_at(const struct conv *c, int64_t index, float *y) 
     const char *image =
         (const char *)c->image->data + (size_t)(above / c->out[1] / c->out[2]) * c->nb_batch;
     const struct conv_span span = conv_span(c, first[0]);
-    const int64_t planes = c->kernel[1] * c->kernel[2];
-    for (int64_t i = 0; i < c->channels * planes; ++i, y += c->kernel[0]) {
-        const int64_t iy = first[1] + i % c->kernel[1] * c->dilation[1];
-        const int64_t iz = first[2] + i / c->kernel[1] % c->kernel[2] * c->dilation[2];
-        const bool inside = iy >= 0 && iy < c->in[1] && iz >= 0 && iz < c->in[2];
-        const char *channel = image + (size_t)(i / planes) * c->nb_channel;
-        conv_line(c, inside ? channel + (size_t)iy * c->nb[1] + (size_t)iz * c->nb[2] : NULL,
-                  first[0], span, y);
-    }
+    const int64_t size = c->kernel[0] * c->kernel[1] * c->kernel[2];
+    for (int64_t i = 0; i < c->channels; ++i, y += size)
+        conv_channel(c, image + (size_t)i * c->nb_channel, first, span, y);
 }
 
 #endif
