@@ -49,12 +49,10 @@ static void end(struct work *work) {
 
 // Gives the first operands of all graphs memory of that type. False if there is not so much.
 static bool place_weights(struct work *work, ggml_backend_buffer_type_t type) {
-    size_t each = 0, offset = 0;
-    for (int i = 0; i < work->n_graphs; ++i) {
-        const struct ggml_tensor *weights = ggml_graph_node(work->graphs[i], -1)->src[0];
-        each = GGML_PAD(ggml_backend_buft_get_alloc_size(type, weights),
-                        ggml_backend_buft_get_alignment(type));
-    }
+    const struct ggml_tensor *any = ggml_graph_node(work->graphs[0], -1)->src[0];
+    const size_t each = GGML_PAD(ggml_backend_buft_get_alloc_size(type, any),
+                                 ggml_backend_buft_get_alignment(type));
+    size_t offset = 0;
     work->weights = ggml_backend_buft_alloc_buffer(type, each * (size_t)work->n_graphs);
     if (!work->weights) return false;
     ggml_backend_buffer_set_usage(work->weights, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);

@@ -100,6 +100,13 @@ static bool experts_in_strips(const struct experts *x, int64_t n) {
     return x->rounds_many && n > ROUNDED_COLUMNS && !experts_in_fours(x, n);
 }
 
+// Rows of an expert that are multiplied with them at a time.
+static int64_t rows_at_once(const struct experts *x, int64_t n) {
+    if (experts_in_fours(x, n)) return ROW_BLOCK;
+    if (experts_in_strips(x, n)) return STRIP_PANEL;
+    return gemm_packs(x->dst->src[0]->ne[1], n) ? GEMM_PANEL : ROW_BLOCK;
+}
+
 // Rows [row, end) of an expert with pairs [first, first + n), at most as many as are packed at a
 // time.
 static void compute_rows(const struct experts *x, int64_t expert, int64_t row, int64_t end,
@@ -141,9 +148,7 @@ static int64_t compute_share(const struct experts *x, int64_t begin, int64_t end
         int64_t n = 0;
         for (int64_t first = x->starts[e]; first < x->starts[e + 1]; first += n) {
             n = MIN(x->starts[e + 1] - first, PACKED_COLUMNS);
-            const int64_t block = experts_in_strips(x, n)                       ? STRIP_PANEL
-                                  : !experts_in_fours(x, n) && gemm_packs(m, n) ? GEMM_PANEL
-                                                                                : ROW_BLOCK;
+            const int64_t block = rows_at_once(x, n);
             const int64_t n_blocks = (m + block - 1) / block;
             const int64_t length = block * (n + UNPACK_COST);
             const int64_t row = blocks_before(begin - at, length, n_blocks) * block;
