@@ -18,17 +18,18 @@ static size_t chunk_bytes(const struct memory_pool *pool, size_t planned) {
     return planned > 0 ? planned : pool->alignment;
 }
 
-// Makes chunk i at least `size` bytes large; what it held is lost then. One without an address is
-// of no use.
-static bool ensure_chunk(struct memory_pool *pool, int32_t i, size_t size) {
-    struct memory_chunk *chunk = &pool->chunks[i];
-    if (chunk->base && ggml_backend_buffer_get_size(chunk->buffer) >= size) return true;
-    ggml_backend_buffer_free(chunk->buffer); // first, so that both need not fit
+// One without an address is of no use.
+static bool make_chunk(struct memory_pool *pool, size_t size, struct memory_chunk *chunk) {
     *chunk = (struct memory_chunk){ggml_backend_buft_alloc_buffer(pool->buft, size), NULL};
     if (!chunk->buffer) return false;
     ggml_backend_buffer_set_usage(chunk->buffer, GGML_BACKEND_BUFFER_USAGE_COMPUTE);
     chunk->base = ggml_backend_buffer_get_base(chunk->buffer);
     return chunk->base != NULL;
+}
+
+static void free_chunks(struct memory_pool *pool) {
+    while (pool->n_chunks > 0)
+        ggml_backend_buffer_free(pool->chunks[--pool->n_chunks].buffer);
 }
 
 bool memory_pool_fits(const struct memory_pool *pool, const size_t *sizes, int32_t n) {
@@ -41,20 +42,20 @@ bool memory_pool_fits(const struct memory_pool *pool, const size_t *sizes, int32
     return fits;
 }
 
+// All are made anew if one has to be: what remained of a plan whose chunks were of other sizes
+// could be more than the device has.
 bool memory_pool_provide(struct memory_pool *pool, const size_t *sizes, int32_t n) {
+    if (memory_pool_fits(pool, sizes, n)) return true;
+    free_chunks(pool); // first, so that both need not fit
     if (!ARRAY_GROW(pool, chunks, n)) return false;
-    while (pool->n_chunks < n) {
-        pool->chunks[pool->n_chunks++] = (struct memory_chunk){0};
-    }
     for (int32_t i = 0; i < n; ++i) {
-        if (!ensure_chunk(pool, i, chunk_bytes(pool, sizes[i]))) return false;
+        if (!make_chunk(pool, chunk_bytes(pool, sizes[i]), &pool->chunks[pool->n_chunks++]))
+            return false;
     }
     return true;
 }
 
 void memory_pool_free(struct memory_pool *pool) {
-    for (int32_t k = 0; k < pool->n_chunks; ++k) {
-        ggml_backend_buffer_free(pool->chunks[k].buffer);
-    }
+    free_chunks(pool);
     ggml_mem_free(pool->chunks);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The memory of one buffer type, as graph allocators and schedulers keep it: buffers that only
-// grow, several of them where a device limits their size.
+// The memory of one buffer type, as graph allocators and schedulers keep it: buffers that are made
+// anew where a plan needs more, several of them where a device limits their size.
 #ifndef GGML_ALLOC_MEMORY_POOL_H
 #define GGML_ALLOC_MEMORY_POOL_H
 
@@ -28,8 +28,8 @@ struct memory_pool {
 // it.
 struct memory_pool memory_pool_of(ggml_backend_buffer_type_t buft);
 void memory_pool_free(struct memory_pool *pool);
-// Whether the buffers hold n chunks of these sizes, and making it so: a buffer that is too small is
-// freed and replaced. false with a message.
+// Whether the buffers hold n chunks of these sizes, and making it so: if one is missing or too
+// small, all are freed and made of these sizes. false with a message.
 bool memory_pool_fits(const struct memory_pool *pool, const size_t *sizes, int32_t n);
 bool memory_pool_provide(struct memory_pool *pool, const size_t *sizes, int32_t n);
 

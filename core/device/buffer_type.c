@@ -7,7 +7,7 @@
 
 // Names go straight into messages and logs: never NULL, even for a broken plugin.
 const char *ggml_backend_buft_name(ggml_backend_buffer_type_t buft) {
-    if (!device_require_arg(buft, __func__, "buffer type")) return "NULL";
+    if (!device_require_buft(buft, __func__)) return "NULL";
     const char *name = buft->table->get_name ? buft->table->get_name(buft) : NULL;
     if (name) return name;
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: a buffer type of device %s has no name", __func__,
@@ -27,7 +27,7 @@ static size_t alignment_of(ggml_backend_buffer_type_t buft) {
 
 // Always a power of two, even if the type reports something else.
 size_t ggml_backend_buft_get_alignment(ggml_backend_buffer_type_t buft) {
-    if (!device_require_arg(buft, __func__, "buffer type")) return TENSOR_ALIGNMENT;
+    if (!device_require_buft(buft, __func__)) return TENSOR_ALIGNMENT;
     const size_t alignment = alignment_of(buft);
     if (alignment) return alignment;
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: the alignment of buffer type %s is not a power of two",
@@ -37,7 +37,7 @@ size_t ggml_backend_buft_get_alignment(ggml_backend_buffer_type_t buft) {
 
 // Never 0: larger allocations are split into buffers of at most this size.
 size_t ggml_backend_buft_get_max_size(ggml_backend_buffer_type_t buft) {
-    if (!device_require_arg(buft, __func__, "buffer type")) return 0;
+    if (!device_require_buft(buft, __func__)) return 0;
     if (!buft->table->get_max_size) return SIZE_MAX;
     const size_t size = buft->table->get_max_size(buft);
     if (size > 0) return size;
@@ -49,7 +49,7 @@ size_t ggml_backend_buft_get_max_size(ggml_backend_buffer_type_t buft) {
 // At least ggml_nbytes(), whatever the plugin reports: transfers are only checked against that.
 size_t ggml_backend_buft_get_alloc_size(ggml_backend_buffer_type_t buft,
                                         const struct ggml_tensor *tensor) {
-    if (!device_require_arg(buft, __func__, "buffer type")) return 0;
+    if (!device_require_buft(buft, __func__)) return 0;
     if (!device_require_arg(tensor, __func__, "tensor")) return 0;
     const size_t bytes = ggml_nbytes(tensor);
     if (!buft->table->get_alloc_size) return bytes;
@@ -63,12 +63,12 @@ size_t ggml_backend_buft_get_alloc_size(ggml_backend_buffer_type_t buft,
 }
 
 bool ggml_backend_buft_is_host(ggml_backend_buffer_type_t buft) {
-    if (!device_require_arg(buft, __func__, "buffer type")) return false;
+    if (!device_require_buft(buft, __func__)) return false;
     return buft->table->is_host && buft->table->is_host(buft);
 }
 
 ggml_backend_dev_t ggml_backend_buft_get_device(ggml_backend_buffer_type_t buft) {
-    return device_require_arg(buft, __func__, "buffer type") ? buft->device : NULL;
+    return device_require_buft(buft, __func__) ? buft->device : NULL;
 }
 
 // A buffer without memory, for allocations of 0 bytes. The plugin isn't called: many APIs fail for
@@ -125,7 +125,7 @@ static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_bu
 // The device counts as in use before the plugin is called, so that it can't be unloaded during the
 // call.
 ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
-    if (!device_require_arg(buft, __func__, "buffer type")) return NULL;
+    if (!device_require_buft(buft, __func__)) return NULL;
     // NULL for the host's own types, which are not counted.
     ggml_backend_dev_t device = buft->device;
     host_live_add(device);

@@ -34,6 +34,15 @@ bool device_refuse_null(const char *function, const char *what) {
     return false;
 }
 
+bool device_refuse_buft(const char *function, ggml_backend_buffer_type_t buft) {
+    if (!buft) return device_refuse_null(function, "buffer type");
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+              "%s: the buffer type is none of this library's: programs that make their own are "
+              "compiled with its headers, not with ggml's private ones",
+              function);
+    return false;
+}
+
 bool device_offers(bool present, const char *function, const char *label, const char *entry) {
     if (present) return true;
     ggml_fail(GGML_HOST_UNSUPPORTED, "%s: %s does not offer %s", function, label, entry);

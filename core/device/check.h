@@ -22,6 +22,16 @@ bool device_refuse_null(const char *function, const char *what);
 static inline bool device_require_arg(const void *object, const char *function, const char *what) {
     return object || device_refuse_null(function, what);
 }
+// Records that the buffer type is NULL or none of this library's; always false.
+bool device_refuse_buft(const char *function, ggml_backend_buffer_type_t buft);
+// Whether it is a buffer type; otherwise records what it is instead. One that a program made by
+// ggml's headers begins with a function, whose code is no head of a table.
+static inline bool device_require_buft(ggml_backend_buffer_type_t buft, const char *function) {
+    enum { LEAST = offsetof(struct ggml_buffer_type_table, get_max_size), MOST = 4096 };
+    const struct ggml_buffer_type_table *table = buft ? buft->table : NULL;
+    return (table && table->reserved0 == 0 && table->size >= LEAST && table->size <= MOST) ||
+           device_refuse_buft(function, buft);
+}
 // Whether an optional entry exists; otherwise records that the device or buffer type lacks it.
 bool device_offers(bool present, const char *function, const char *label, const char *entry);
 

@@ -228,7 +228,7 @@ bool ggml_backend_dev_supports_op(ggml_backend_dev_t device, const struct ggml_t
 
 bool ggml_backend_dev_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
     if (!device_require_arg(device, __func__, "device")) return false;
-    if (!device_require_arg(buft, __func__, "buffer type")) return false;
+    if (!device_require_buft(buft, __func__)) return false;
     const char *label = device_label(device);
     return device_offers(device->table->supports_buft != NULL, __func__, label, "supports_buft") &&
            device->table->supports_buft(device, buft);

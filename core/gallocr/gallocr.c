@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
+#include "device/check.h"
 #include "sched/pass/bind.h"
 #include "sched/pass/cache.h"
 
@@ -36,7 +37,10 @@ ggml_gallocr_t ggml_gallocr_new_n(ggml_backend_buffer_type_t *bufts, int n_bufs)
     struct ggml_gallocr *galloc = NULL;
     bool given = bufts && n_bufs > 0;
     for (int i = 0; given && i < n_bufs; ++i) {
-        given = bufts[i] != NULL;
+        if (!bufts[i])
+            given = false;
+        else if (!device_require_buft(bufts[i], "ggml_gallocr_new_n"))
+            return NULL;
     }
     if (!given) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
@@ -49,6 +53,7 @@ ggml_gallocr_t ggml_gallocr_new_n(ggml_backend_buffer_type_t *bufts, int n_bufs)
     galloc->setup.function = __func__;
     galloc->setup.n_streams = n_bufs;
     galloc->setup.pipeline_depth = 1;
+    galloc->setup.takes_any = true;
     galloc->setup.streams = ggml_mem_calloc((size_t)n_bufs, sizeof(galloc->setup.streams[0]));
     if (!galloc->setup.streams) goto fail;
     for (int i = 0; i < n_bufs; ++i) {

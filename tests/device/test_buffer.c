@@ -58,6 +58,42 @@ static void test_type_null(void **state) {
     assert_refused(invalid, "get_device", assert_null(ggml_backend_buft_get_device(NULL)));
 }
 
+// As ggml's private headers lay a buffer type out.
+struct their_type {
+    const char *(*get_name)(struct their_type *type);
+    void (*entries[7])(void);
+    void *device, *context;
+};
+
+static const char *their_name(struct their_type *type) {
+    return type->context;
+}
+
+static void test_type_of_other_headers(void **state) {
+    (void)state;
+    struct their_type theirs = {.get_name = their_name, .context = "theirs"};
+    struct ggml_backend_buffer_type empty = {.table = NULL};
+    ggml_backend_buffer_type_t types[] = {(ggml_backend_buffer_type_t)(void *)&theirs, &empty};
+    struct ggml_context *ctx = ggml_init((struct ggml_init_params){1 << 12, NULL, true});
+    ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 8);
+    const struct ggml_tensor tensor = fake_tensor("t", 4, 2);
+    const int invalid = GGML_HOST_INVALID_ARGUMENT;
+    for (int i = 0; i < 2; ++i) {
+        ggml_backend_buffer_type_t buft = types[i];
+        assert_refused(invalid, "private", assert_non_null(ggml_backend_buft_name(buft)));
+        assert_refused(invalid, "private", assert_null(ggml_backend_buft_alloc_buffer(buft, 8)));
+        assert_refused(invalid, "private", ggml_backend_buft_get_alignment(buft));
+        assert_refused(invalid, "private", ggml_backend_buft_get_max_size(buft));
+        assert_refused(invalid, "private", ggml_backend_buft_get_alloc_size(buft, &tensor));
+        assert_refused(invalid, "private", assert_false(ggml_backend_buft_is_host(buft)));
+        assert_refused(invalid, "private", assert_null(ggml_backend_buft_get_device(buft)));
+        assert_refused(invalid, "private", assert_null(ggml_gallocr_new(buft)));
+        assert_refused(invalid, "private",
+                       assert_null(ggml_backend_alloc_ctx_tensors_from_buft(ctx, buft)));
+    }
+    ggml_free(ctx);
+}
+
 static void test_type_misbehaves(void **state) {
     (void)state;
     struct fake_device fake;
@@ -327,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_type_forwards),
         cmocka_unit_test(test_type_defaults),
         cmocka_unit_test(test_type_null),
+        cmocka_unit_test(test_type_of_other_headers),
         cmocka_unit_test(test_type_misbehaves),
         cmocka_unit_test(test_alloc_fails),
         cmocka_unit_test(test_buffer_life),

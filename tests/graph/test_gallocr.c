@@ -441,6 +441,61 @@ static void test_two_buffer_types(void **state) {
     assert_int_equal(other.live_buffers, 0);
 }
 
+// As in ggml: memory that is taken over counts more than the buffer that was asked for.
+static void test_in_place_across_buffers(void **state) {
+    (void)state;
+    struct fake_memory other;
+    fake_memory_init(&other, 32, SIZE_MAX);
+    ggml_backend_buffer_type_t bufts[2] = {&memory.buft, &other.buft};
+    ggml_gallocr_t both = ggml_gallocr_new_n(bufts, 2);
+    struct ggml_tensor *a = op1(GGML_OP_MUL_MAT, 64, weight(8));
+    struct ggml_tensor *b = op1(GGML_OP_SCALE, 64, a), *c = op1(GGML_OP_SQR, 64, b);
+    struct ggml_tensor *d = op1(GGML_OP_MUL_MAT, 32, c), *e = op1(GGML_OP_SCALE, 32, d);
+    struct ggml_cgraph *g = expand(e);
+    const int ids[] = {0, 1, 1, 1, 0}; // of a, b, c, d and e
+    assert_true(ggml_gallocr_reserve_n(both, g, ids, NULL));
+    assert_true(ggml_gallocr_alloc_graph(both, g));
+    assert_ptr_equal(b->data, a->data);
+    assert_ptr_equal(c->data, a->data);
+    assert_ptr_equal(e->data, d->data);
+    assert_ptr_equal(c->buffer, a->buffer);
+    assert_ptr_equal(a->buffer->buft, &memory.buft);
+    assert_ptr_equal(d->buffer->buft, &other.buft);
+    assert_ptr_equal(e->buffer, d->buffer);
+    assert_int_equal(ggml_gallocr_get_buffer_size(both, 0), 256);
+    assert_int_equal(ggml_gallocr_get_buffer_size(both, 1), 128);
+    check_by_playing(g);
+    // Where the memory can't be taken over, the buffer that was asked for is used.
+    reset_tensors();
+    struct ggml_cgraph *g2 = expand(op2(GGML_OP_ADD, 64, b, a));
+    const int ids2[] = {0, 1, 1};
+    assert_true(ggml_gallocr_reserve_n(both, g2, ids2, NULL));
+    assert_true(ggml_gallocr_alloc_graph(both, g2));
+    assert_ptr_equal(a->buffer->buft, &memory.buft);
+    assert_ptr_equal(b->buffer->buft, &other.buft);
+    check_by_playing(g2);
+    ggml_gallocr_free(both);
+    assert_int_equal(other.live_buffers, 0);
+}
+
+// What an earlier plan needed more of is not kept where a later one needs other buffers to grow.
+static void test_buffers_are_as_planned(void **state) {
+    (void)state;
+    memory.max_size = 256;
+    fake_memory_init(&memory, 32, 256);
+    ggml_gallocr_t limited = ggml_gallocr_new(&memory.buft);
+    struct ggml_tensor *a = leaf(64), *b = leaf(32);
+    ggml_set_input(a), ggml_set_input(b);
+    assert_true(ggml_gallocr_reserve(limited, expand(op2(GGML_OP_MUL_MAT, 8, a, b))));
+    assert_int_equal(ggml_gallocr_get_buffer_size(limited, 0), 256 + 160);
+    struct ggml_tensor *c = leaf(48), *d = leaf(48);
+    ggml_set_input(c), ggml_set_input(d);
+    assert_true(ggml_gallocr_reserve(limited, expand(op2(GGML_OP_ADD, 48, c, d))));
+    assert_int_equal(ggml_gallocr_get_buffer_size(limited, 0), 192 + 192);
+    assert_int_equal(memory.live_bytes, 192 + 192);
+    ggml_gallocr_free(limited);
+}
+
 struct shape {
     int64_t embed, tokens, context, ffn;
     int layers, kv_share;
@@ -656,6 +711,8 @@ int main(void) {
         GALLOCR_TEST(test_random_graphs_one_after_the_other),
         GALLOCR_TEST(test_a_graph_that_does_not_fit_changes_nothing),
         GALLOCR_TEST(test_two_buffer_types),
+        GALLOCR_TEST(test_in_place_across_buffers),
+        GALLOCR_TEST(test_buffers_are_as_planned),
         GALLOCR_TEST(test_transformers_stay_near_the_lower_bound),
         GALLOCR_TEST(test_a_plan_is_reused_until_the_structure_changes),
         GALLOCR_TEST(test_one_tensor_in_two_roles_is_noticed),

@@ -3,12 +3,14 @@
 import csv
 import io
 import re
+import shutil
 import subprocess
 import sys
 
 from harness import LIBRARIES, OURS, THEIRS, Failure, row
 
 TESTS = "/usr/libexec/x86_64-linux-gnu/llama.cpp-tests/"
+GGML_TESTS = "/usr/libexec/x86_64-linux-gnu/ggml/"
 BACKEND_OPS = TESTS + "test-backend-ops"
 MINUTE = 60
 # What a quick run computes: every kind of kernel, few cases of each.
@@ -209,6 +211,23 @@ def some_archs(context):
 @row("test-llama-archs", only_all=True)
 def all_archs(context):
     return archs(context, [], 30 * MINUTE)
+
+
+@row("test-alloc")
+def allocator(context):
+    """Its buffer types are made by ggml's private headers: an adapter makes them this library's."""
+    adapter = context.scratch + "/buffer-types.so"
+    shutil.copy(context.build / "tests/real_programs/buffer-types.so", context.outside(adapter))
+    found = context.both_well([GGML_TESTS + "test-alloc"], ours_env={"LD_PRELOAD": adapter})
+    counts = [ran.text.count(" PASSED") for ran in found]
+    if counts[0] == 0 or counts[0] != counts[1]:
+        raise Failure("not as many tests", *map(str, counts))
+    return ["%d tests passed" % count for count in counts]
+
+
+@row("test-gguf")
+def gguf(context):
+    return context.both_find([GGML_TESTS + "test-gguf", "7"], r"(\d+/\d+ tests passed)")
 
 
 def small_test(name):

@@ -237,7 +237,8 @@ static int32_t find_source(const struct finder *finder, const struct sched_edge 
         const struct live_range *source = &ranges[from];
         if (!edges[e].same_layout || source->edge != e) continue;
         if (known && known[node].from != from) continue;
-        if (source->pool != ranges[node].pool || source->size != ranges[node].size) continue;
+        const bool reachable = source->pool == ranges[node].pool || finder->setup->takes_any;
+        if (source->pool < 0 || !reachable || source->size != ranges[node].size) continue;
         bool twice = false;
         for (int32_t other = begin; other < e; ++other) {
             twice |= edges[other].entry == from;
@@ -245,6 +246,19 @@ static int32_t find_source(const struct finder *finder, const struct sched_edge 
         if (!twice) return from;
     }
     return -1;
+}
+
+// What takes memory over lies in that memory's pool, all else in that of its stream.
+static void choose_pools(const struct finder *finder) {
+    struct live_range *ranges = finder->out->ranges;
+    for (int32_t step = 0; step < finder->graph->n_nodes && finder->setup->takes_any; ++step) {
+        const int32_t node = sched_node_at(finder->subgraphs, step);
+        const int32_t stream = finder->placement->placed[node].backend;
+        struct live_range *range = &ranges[node];
+        if (range->pool < 0) continue;
+        range->pool =
+            range->from < 0 ? finder->setup->streams[stream].pool : ranges[range->from].pool;
+    }
 }
 
 // Last uses, then takeovers from the end, so that the last use of a node is final when its memory
@@ -268,6 +282,7 @@ static void find_ranges(const struct finder *finder, const struct live_range *kn
         out->ranges[node].from = source;
         set_last(&out->ranges[source], out->ranges[node].last, -1);
     }
+    choose_pools(finder);
 }
 
 // --- the plan that is known

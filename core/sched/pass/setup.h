@@ -43,7 +43,8 @@ struct sched_setup {
     struct memory_pool *pools; // kinds of memory of the streams, with their buffers
     int pipeline_depth;
     bool op_offload;
-    bool restricted;                     // not every stream is allowed
+    bool restricted; // not every stream is allowed
+    bool takes_any;  // memory is taken over from a source in whichever pool that lies
     struct ggml_device_figures *figures; // by stream; NULL: place by rules alone
     struct ggml_device_link *links; // [from][to], as plugins declare them; rate 0: by the figures
     struct sched_pin *pins;         // until the next reset
