@@ -6,7 +6,7 @@
 #include "ops/conv/conv.h"
 #include "simd/strided.h"
 
-// Kernel columns [begin, end) of a window that are inside the image.
+// Kernel elements [begin, end) of a window, along one dim, that are inside the image.
 struct conv_span {
     int64_t begin, end;
 };
@@ -16,15 +16,19 @@ static inline int64_t conv_ceil_div(int64_t a, int64_t b) {
     return a > 0 ? (a - 1) / b + 1 : -(-a / b);
 }
 
-// Kernel columns [begin, end) that fall inside the image, where `first` is the image column of
-// kernel column 0. Outside is padding.
-static inline struct conv_span conv_span(const struct conv *c, int64_t first) {
-    if (c->dilation[0] == 0) { // all columns at one place
-        return (struct conv_span){0, first >= 0 && first < c->in[0] ? c->kernel[0] : 0};
+// Kernel elements [begin, end) along dim d that fall inside the image, where `first` is the
+// position of the first one. Outside is padding.
+static inline struct conv_span conv_inside(const struct conv *c, int d, int64_t first) {
+    if (c->dilation[d] == 0) { // all elements at one place
+        return (struct conv_span){0, first >= 0 && first < c->in[d] ? c->kernel[d] : 0};
     }
-    const int64_t begin = MAX(conv_ceil_div(-first, c->dilation[0]), 0);
-    const int64_t end = MIN(conv_ceil_div(c->in[0] - first, c->dilation[0]), c->kernel[0]);
-    return (struct conv_span){MIN(begin, c->kernel[0]), MAX(end, MIN(begin, c->kernel[0]))};
+    const int64_t begin = MAX(conv_ceil_div(-first, c->dilation[d]), 0);
+    const int64_t end = MIN(conv_ceil_div(c->in[d] - first, c->dilation[d]), c->kernel[d]);
+    return (struct conv_span){MIN(begin, c->kernel[d]), MAX(end, MIN(begin, c->kernel[d]))};
+}
+
+static inline struct conv_span conv_span(const struct conv *c, int64_t first) {
+    return conv_inside(c, 0, first);
 }
 
 // Position of a window's first element along dim d.
