@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from tap import check, finish  # noqa: E402
+from tap import check, finish, skip  # noqa: E402
 
 EXEC, LIBGGML, SYMBOLS, VERSION, INCLUDE = sys.argv[1:6]
 CC = os.environ.get("CC", "cc").split()
@@ -56,6 +56,16 @@ def main():
     code, text = run(EXEC, "--print")
     dropin = text.strip()
     check("--print names the folder", code == 0 and os.path.isfile(os.path.join(dropin, "libggml.so.0")), text)
+    hidden = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+    try:
+        allowed = run(*hidden, "true")[0] == 0
+    except FileNotFoundError:
+        allowed = False
+    if allowed:
+        code, text = run(*hidden, EXEC, "--print")
+        check("the same where no /proc is mounted", (code, text.strip()) == (0, dropin), text)
+    else:
+        skip("the same where no /proc is mounted", "there are no namespaces to hide it in")
     libraries = [os.path.join(dropin, name) for name in ("libggml.so.0", "libggml-base.so.0")]
     with open(SYMBOLS, encoding="utf-8") as stream:
         wanted = set(stream.read().split())

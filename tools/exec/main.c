@@ -14,6 +14,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 
 #include "exec-config.h"
 #include "help.h"
@@ -41,14 +44,23 @@ static bool has_libraries(const char *folder) {
     return access(path, R_OK) == 0;
 }
 
+// This executable's path: as the system knows it or, where no /proc is mounted, as it was started.
+static bool find_self(char out_path[PATH_MAX]) {
+    if (realpath("/proc/self/exe", out_path) != NULL) return true;
+#ifdef AT_EXECFN
+    const char *started = (const char *)getauxval(AT_EXECFN);
+    return started != NULL && realpath(started, out_path) != NULL;
+#else
+    return false;
+#endif
+}
+
 // The folder relative to this executable, so that an installation can be moved, or the one that was
 // configured.
 static bool find_folder(char out_folder[PATH_MAX]) {
     static const char *const relative[] = {EXEC_DROPIN_FROM_BIN, "../core/dropin"};
     char self[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (length > 0) {
-        self[length] = '\0';
+    if (find_self(self)) {
         *strrchr(self, '/') = '\0';
         for (size_t i = 0; i < sizeof(relative) / sizeof(relative[0]); ++i) {
             char candidate[2 * PATH_MAX];
