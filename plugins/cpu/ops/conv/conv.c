@@ -13,6 +13,7 @@ struct direct {
     float *block;                     // this thread's patches
     int64_t block_first, block_image; // what it holds
     float *results;                   // this thread's; NULL: in place, for F32
+    float *packed;                    // this thread's, for packed products; NULL: others
     int block_size;
 };
 
@@ -26,12 +27,10 @@ static void load_block(struct direct *d, int64_t image, int64_t first, int64_t n
     d->block_first = first;
 }
 
-// Multiplies the block's patches with up to GEMM_COLUMNS filters: a matrix product, as im2col does,
-// but with only one block of patches in memory. Results of types other than F32 go through a
-// buffer.
-static void multiply(const struct direct *d, int64_t channel, int64_t n_patches) {
-    struct gemm_column columns[GEMM_COLUMNS];
-    const int64_t n = MIN(d->conv.channels_out - channel, GEMM_COLUMNS);
+// Multiplies the block's patches with n filters: a matrix product, as im2col does, but with only
+// one block of patches in memory. Results of types other than F32 go through a buffer.
+static void multiply(const struct direct *d, int64_t channel, int64_t n, int64_t n_patches) {
+    struct gemm_column columns[PACKED_COLUMNS];
     const struct gemm_rows rows = {(const char *)d->block, (size_t)d->patch * sizeof(float),
                                    GGML_TYPE_F32, d->patch, false};
     // The result has pixels innermost, then channels, then images.
@@ -41,7 +40,10 @@ static void multiply(const struct direct *d, int64_t channel, int64_t n_patches)
     const int64_t stride = d->results ? d->block_size : d->pixels;
     for (int64_t c = 0; c < n; ++c)
         columns[c] = (struct gemm_column){d->filters + (channel + c) * d->patch, y + c * stride};
-    CPU_FN(cpu_gemm)(&rows, 0, (int)n_patches, columns, n, NULL);
+    if (d->packed)
+        CPU_FN(cpu_gemm_packed)(&rows, 0, n_patches, columns, n, d->packed);
+    else
+        CPU_FN(cpu_gemm)(&rows, 0, (int)n_patches, columns, n, NULL);
     for (int64_t c = 0; c < n && d->results; ++c)
         cpu_store(d->dst->data, d->dst->type, first + c * d->pixels, columns[c].y, n_patches);
 }
@@ -63,16 +65,25 @@ enum ggml_status CPU_FN(cpu_conv)(const struct cpu_task *task) {
     const int block = d.block_size = conv_block(&d.conv);
     d.block = (float *)(void *)((char *)task->work + conv_filters_size(kernel)) +
               (size_t)task->ith * conv_thread_floats(&d.conv, task->dst->type);
-    if (task->dst->type != GGML_TYPE_F32) d.results = d.block + block * d.patch;
-    const int64_t blocks = (d.pixels + block - 1) / block;
-    const int64_t groups = (d.conv.channels_out + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
+    float *rest = d.block + block * d.patch;
+    int64_t width = MAX(conv_width(&d.conv), 1);
+    if (task->dst->type != GGML_TYPE_F32) {
+        d.results = rest;
+        rest += block * width;
+    }
+    if (conv_packs(&d.conv)) d.packed = rest;
+    const int64_t blocks = d.conv.batch * ((d.pixels + block - 1) / block);
+    while (width >= 64 && blocks * (d.conv.channels_out / width) < 4 * (int64_t)task->nth)
+        width = width / 2;
+    const int64_t groups = (d.conv.channels_out + width - 1) / width;
     int64_t begin, end;
-    cpu_task_range(task, d.conv.batch * blocks * groups, &begin, &end);
+    cpu_task_range(task, blocks * groups, &begin, &end);
     for (int64_t unit = begin; unit < end; ++unit) {
-        const int64_t first = unit / groups % blocks * block;
+        const int64_t in_image = blocks / d.conv.batch, channel = unit % groups * width;
+        const int64_t first = unit / groups % in_image * block;
         const int64_t n = MIN(d.pixels - first, block);
-        load_block(&d, unit / groups / blocks, first, n);
-        multiply(&d, unit % groups * GEMM_COLUMNS, n);
+        load_block(&d, unit / groups / in_image, first, n);
+        multiply(&d, channel, MIN(d.conv.channels_out - channel, width), n);
     }
     return GGML_STATUS_SUCCESS;
 }

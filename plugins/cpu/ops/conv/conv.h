@@ -107,17 +107,35 @@ static inline struct conv conv_of_direct(const struct ggml_tensor *node) {
     return c;
 }
 
-// Patches that are multiplied together: about 1 MiB of them, so that they stay in the second-level
-// cache, at least 4.
+_Static_assert((int)GEMM_COLUMNS <= (int)PACKED_COLUMNS, "callers have room for either");
+
+enum { CONV_PACKED_ROWS = 240 }; // patches that pay for packing the filters: whole panels
+
+// Whether patches and filters are packed for their product.
+static inline bool conv_packs(const struct conv *c) {
+    return gemm_packs(MIN(conv_pixels(c), CONV_PACKED_ROWS), c->channels_out);
+}
+
+// Filters that are multiplied together, at most.
+static inline int64_t conv_width(const struct conv *c) {
+    return MIN(c->channels_out, conv_packs(c) ? (int64_t)PACKED_COLUMNS : (int64_t)GEMM_COLUMNS);
+}
+
+// Patches that are multiplied together: about 4 MiB of them where they are packed, otherwise 1, so
+// that they stay in the second-level cache, at least 4.
 static inline int conv_block(const struct conv *c) {
-    const int64_t n = ((int64_t)1 << 18) / MAX(conv_patch(c), 1);
+    const int64_t patch = MAX(conv_patch(c), 1);
+    const int64_t n = ((int64_t)1 << (conv_packs(c) ? 20 : 18)) / patch;
+    if (conv_packs(c)) return (int)MIN(MAX(n / PACKED_PANEL, 1) * PACKED_PANEL, CONV_PACKED_ROWS);
     return (int)MIN(MAX(n, 4), GEMM_MAX_ROWS);
 }
 
-// Work memory of a thread: a block of patches, and its products where the result is not F32.
+// Work memory of a thread: a block of patches, what packs it, and its products where the result is
+// not F32.
 static inline size_t conv_thread_floats(const struct conv *c, enum ggml_type type) {
-    const int64_t products = type == GGML_TYPE_F32 ? 0 : GEMM_COLUMNS;
-    return (size_t)conv_block(c) * (size_t)(conv_patch(c) + products);
+    const int64_t products = type == GGML_TYPE_F32 ? 0 : conv_width(c);
+    const size_t packed = conv_packs(c) ? gemm_packed_floats(conv_width(c), conv_patch(c)) : 0;
+    return (size_t)conv_block(c) * (size_t)(conv_patch(c) + products) + packed;
 }
 
 // To a cache line.
