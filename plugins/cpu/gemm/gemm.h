@@ -70,8 +70,13 @@ enum { GEMM_PANEL = LANES == 1 ? 4 : 3 * LANES };
 void CPU_FN(cpu_gemm_packed)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                              const struct gemm_column *columns, int64_t n_columns, float *work);
 
-// The same with columns rounded to BF16, at levels with CPU_BF16_PAIRS: rows are BF16, k is even
-// and data and stride are multiples of four.
+// The same with rows that lie in panels already: element t of row r at
+// panels[(r / GEMM_PANEL * k + t) * GEMM_PANEL + r % GEMM_PANEL], for whole panels.
+void CPU_FN(cpu_gemm_panels)(const float *panels, int64_t k, int64_t n_rows,
+                             const struct gemm_column *columns, int64_t n_columns, float *work);
+
+// As cpu_gemm_packed() with columns rounded to BF16, at levels with CPU_BF16_PAIRS: rows are BF16,
+// k is even and data and stride are multiples of four.
 void CPU_FN(cpu_gemm_pairs)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                             const struct gemm_column *columns, int64_t n_columns, float *work);
 

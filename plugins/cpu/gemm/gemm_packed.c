@@ -24,6 +24,7 @@ struct product {
     int64_t n_columns;
     int64_t k0, depth;
     float *unpacked, *panel, *packed;
+    const float *panels; // of all rows; NULL: they have to be packed
     bool pairs;
 };
 
@@ -213,23 +214,32 @@ static void fetch(const struct ahead *next, size_t stride, int64_t part, int64_t
     }
 }
 
+// Elements [p->k0 + t, p->k0 + t + k) of a panel of rows, packed unless they lie so.
+static const float *open_panel(const struct product *p, int64_t row, int n_rows, int n_lanes,
+                               int64_t t, int64_t k) {
+    if (p->panels) return p->panels + row * p->rows->k + (p->k0 + t) * GEMM_PANEL;
+    pack_panel(p, row, n_rows, n_lanes, p->k0 + t, k);
+    return p->panel;
+}
+
 // A panel of rows with all columns, over the packed depth. Memory is kept busy meanwhile.
 static void compute_panel(const struct product *p, int64_t row) {
     const int n_rows = (int)MIN(p->end - row, GEMM_PANEL);
-    const int n_vectors = LANES == 1 ? PANEL_VECTORS : (n_rows + LANES - 1) / LANES;
+    const bool is_whole = LANES == 1 || p->panels;
+    const int n_vectors = is_whole ? PANEL_VECTORS : (n_rows + LANES - 1) / LANES;
     const int64_t n_strips = (p->n_columns + STRIP - 1) / STRIP;
     const multiply_fn multiply = choose_multiply(p->pairs, n_vectors);
     int64_t t = 0;
     do {
         const int64_t k = MIN(p->depth - t, PACKED_DEPTH);
-        const struct ahead next = ahead_of(p, row, p->k0 + t, k);
-        pack_panel(p, row, n_rows, n_vectors * LANES, p->k0 + t, k);
+        const struct ahead next = p->panels ? (struct ahead){0} : ahead_of(p, row, p->k0 + t, k);
+        const float *a = open_panel(p, row, n_rows, n_vectors * LANES, t, k);
         for (int64_t s = 0; s < n_strips; ++s) {
             const struct tile to = {p->columns + s * STRIP,
                                     (int)MIN(p->n_columns - s * STRIP, STRIP), row, n_rows,
                                     p->k0 + t == 0};
             fetch(&next, p->rows->stride, s, n_strips);
-            multiply(p->panel, p->packed + (s * p->depth + t) * STRIP, k, &to);
+            multiply(a, p->packed + (s * p->depth + t) * STRIP, k, &to);
         }
         t += PACKED_DEPTH;
     } while (t < p->depth);
@@ -237,31 +247,36 @@ static void compute_panel(const struct product *p, int64_t row) {
 
 // The three loops around a tile (Goto and van de Geijn, 2008): depth of k so that packed columns
 // fit the second-level cache, then panels of rows, then strips of columns.
-static void compute(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
-                    const struct gemm_column *columns, int64_t n_columns, bool pairs, float *work) {
-    const int64_t padded = (n_columns + STRIP - 1) / STRIP * STRIP;
+static void compute(struct product p, int64_t row, float *work) {
+    const int64_t padded = (p.n_columns + STRIP - 1) / STRIP * STRIP;
     const int64_t depth = PACKED_FLOATS / padded / PACKED_DEPTH * PACKED_DEPTH;
-    struct product p = {rows, row + n_rows, columns, n_columns, .unpacked = work, .pairs = pairs};
+    p.unpacked = work;
     p.panel = work + PACKED_GROUP * PACKED_DEPTH;
     p.packed = p.panel + PACKED_PANEL * PACKED_DEPTH;
     do {
-        p.depth = MIN(rows->k - p.k0, depth);
+        p.depth = MIN(p.rows->k - p.k0, depth);
         pack_columns(&p);
         for (int64_t r = row; r < p.end; r += GEMM_PANEL)
             compute_panel(&p, r);
         p.k0 += depth;
-    } while (p.k0 < rows->k);
+    } while (p.k0 < p.rows->k);
 }
 
 // Products of plain types in F32.
 void CPU_FN(cpu_gemm_packed)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                              const struct gemm_column *columns, int64_t n_columns, float *work) {
-    compute(rows, row, n_rows, columns, n_columns, false, work);
+    compute((struct product){rows, row + n_rows, columns, n_columns, .pairs = false}, row, work);
+}
+
+void CPU_FN(cpu_gemm_panels)(const float *panels, int64_t k, int64_t n_rows,
+                             const struct gemm_column *columns, int64_t n_columns, float *work) {
+    const struct gemm_rows rows = {.type = GGML_TYPE_F32, .k = k};
+    compute((struct product){&rows, n_rows, columns, n_columns, .panels = panels}, 0, work);
 }
 
 // Products of BF16 rows with columns as pairs; a pair counts as one F32 element of the panel.
 void CPU_FN(cpu_gemm_pairs)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                             const struct gemm_column *columns, int64_t n_columns, float *work) {
     const struct gemm_rows pairs = {rows->data, rows->stride, GGML_TYPE_F32, rows->k / 2, false};
-    compute(&pairs, row, n_rows, columns, n_columns, true, work);
+    compute((struct product){&pairs, row + n_rows, columns, n_columns, .pairs = true}, row, work);
 }

@@ -3,7 +3,7 @@
 // neighbouring pixels with a filter are neighbours in the result.
 #include "gemm/gemm.h"
 #include "ops/conv/filters.h"
-#include "ops/conv/patches.h"
+#include "ops/conv/patch_panels.h"
 
 struct direct {
     const struct ggml_tensor *dst;
@@ -21,7 +21,10 @@ struct direct {
 // there from the previous group of channels.
 static void load_block(struct direct *d, int64_t image, int64_t first, int64_t n) {
     if (d->block_image == image && d->block_first == first) return;
-    for (int64_t i = 0; i < n; ++i)
+    const char *data = (const char *)d->conv.image->data + (size_t)image * d->conv.nb_batch;
+    for (int64_t i = 0; i < n && d->packed; i += GEMM_PANEL)
+        conv_panel(&d->conv, data, first + i, (int)MIN(n - i, GEMM_PANEL), d->block + i * d->patch);
+    for (int64_t i = 0; i < n && !d->packed; ++i)
         conv_patch_at(&d->conv, image * d->pixels + first + i, d->block + i * d->patch);
     d->block_image = image;
     d->block_first = first;
@@ -41,7 +44,7 @@ static void multiply(const struct direct *d, int64_t channel, int64_t n, int64_t
     for (int64_t c = 0; c < n; ++c)
         columns[c] = (struct gemm_column){d->filters + (channel + c) * d->patch, y + c * stride};
     if (d->packed)
-        CPU_FN(cpu_gemm_packed)(&rows, 0, n_patches, columns, n, d->packed);
+        CPU_FN(cpu_gemm_panels)(d->block, d->patch, n_patches, columns, n, d->packed);
     else
         CPU_FN(cpu_gemm)(&rows, 0, (int)n_patches, columns, n, NULL);
     for (int64_t c = 0; c < n && d->results; ++c)

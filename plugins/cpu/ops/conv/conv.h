@@ -109,11 +109,14 @@ static inline struct conv conv_of_direct(const struct ggml_tensor *node) {
 
 _Static_assert((int)GEMM_COLUMNS <= (int)PACKED_COLUMNS, "callers have room for either");
 
-enum { CONV_PACKED_ROWS = 240 }; // patches that pay for packing the filters: whole panels
+enum {
+    CONV_PACKED_ROWS = 480, // patches that pay for packing the filters
+    CONV_LEAST_PIXELS = 12, // fewer would fill too little of a panel
+};
 
 // Whether patches and filters are packed for their product.
 static inline bool conv_packs(const struct conv *c) {
-    return gemm_packs(MIN(conv_pixels(c), CONV_PACKED_ROWS), c->channels_out);
+    return conv_pixels(c) >= CONV_LEAST_PIXELS;
 }
 
 // Filters that are multiplied together, at most.
@@ -121,13 +124,15 @@ static inline int64_t conv_width(const struct conv *c) {
     return MIN(c->channels_out, conv_packs(c) ? (int64_t)PACKED_COLUMNS : (int64_t)GEMM_COLUMNS);
 }
 
-// Patches that are multiplied together: about 4 MiB of them where they are packed, otherwise 1, so
-// that they stay in the second-level cache, at least 4.
+// Patches that are multiplied together. Where they are packed, at most about 4 MiB of them, whole
+// panels, as many in each block of an image; otherwise 1 MiB, so that they stay in the second-level
+// cache, at least 4.
 static inline int conv_block(const struct conv *c) {
-    const int64_t patch = MAX(conv_patch(c), 1);
-    const int64_t n = ((int64_t)1 << (conv_packs(c) ? 20 : 18)) / patch;
-    if (conv_packs(c)) return (int)MIN(MAX(n / PACKED_PANEL, 1) * PACKED_PANEL, CONV_PACKED_ROWS);
-    return (int)MIN(MAX(n, 4), GEMM_MAX_ROWS);
+    const int64_t patch = MAX(conv_patch(c), 1), pixels = conv_pixels(c);
+    if (!conv_packs(c)) return (int)MIN(MAX(((int64_t)1 << 18) / patch, 4), GEMM_MAX_ROWS);
+    const int64_t most = MIN(MAX(((int64_t)1 << 20) / patch, PACKED_PANEL), CONV_PACKED_ROWS);
+    const int64_t blocks = (pixels + most - 1) / most, even = (pixels + blocks - 1) / blocks;
+    return (int)((even + PACKED_PANEL - 1) / PACKED_PANEL * PACKED_PANEL);
 }
 
 // Work memory of a thread: a block of patches, what packs it, and its products where the result is
