@@ -185,6 +185,25 @@ static void test_conv_2d(void **state) {
     }
 }
 
+// More than one block of pixels and one group of filters, lines longer than a panel, and so few
+// pixels that nothing is packed.
+static void test_conv_2d_sizes(void **state) {
+    (void)state;
+    const struct window *plain = &windows[0], *wide = &windows[1];
+    struct ggml_context *ctx = test_context(32);
+    struct ggml_tensor *many = kernel(ctx, GGML_TYPE_F32, 3, 3, 2, 259);
+    test_against(ctx, conv_2d(ctx, plain, many, image(ctx, 61, 12, 2, 2)), conv_2d_oracle, plain,
+                 "conv_2d, many filters");
+    test_against(ctx, conv_2d(ctx, wide, many, image(ctx, 131, 11, 2, 1)), conv_2d_oracle, wide,
+                 "conv_2d, many filters, stride 2");
+    struct ggml_tensor *deep = kernel(ctx, GGML_TYPE_F16, 3, 3, 67, 5);
+    test_against(ctx, conv_2d(ctx, plain, deep, image(ctx, 5, 5, 67, 3)), conv_2d_oracle, plain,
+                 "conv_2d, few pixels");
+    test_against(ctx, conv_2d(ctx, plain, deep, image(ctx, 29, 6, 67, 1)), conv_2d_oracle, plain,
+                 "conv_2d, deep patches");
+    ggml_free(ctx);
+}
+
 static double conv_3d_oracle(const struct ggml_tensor *y, const int64_t *i, const void *context) {
     const struct ggml_tensor *k = y->src[0];
     const int64_t channels_out = y->op_params[11];
@@ -309,9 +328,13 @@ static void test_conv_transposed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_im2col),          cmocka_unit_test(test_im2col_back),
-        cmocka_unit_test(test_col2im),          cmocka_unit_test(test_conv_2d),
-        cmocka_unit_test(test_conv_3d),         cmocka_unit_test(test_conv_2d_depthwise),
+        cmocka_unit_test(test_im2col),
+        cmocka_unit_test(test_im2col_back),
+        cmocka_unit_test(test_col2im),
+        cmocka_unit_test(test_conv_2d),
+        cmocka_unit_test(test_conv_2d_sizes),
+        cmocka_unit_test(test_conv_3d),
+        cmocka_unit_test(test_conv_2d_depthwise),
         cmocka_unit_test(test_conv_transposed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

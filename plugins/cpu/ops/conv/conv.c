@@ -34,8 +34,6 @@ static void load_block(struct direct *d, int64_t image, int64_t first, int64_t n
 // one block of patches in memory. Results of types other than F32 go through a buffer.
 static void multiply(const struct direct *d, int64_t channel, int64_t n, int64_t n_patches) {
     struct gemm_column columns[PACKED_COLUMNS];
-    const struct gemm_rows rows = {(const char *)d->block, (size_t)d->patch * sizeof(float),
-                                   GGML_TYPE_F32, d->patch, false};
     // The result has pixels innermost, then channels, then images.
     const int64_t first =
         (d->block_image * d->conv.channels_out + channel) * d->pixels + d->block_first;
@@ -43,10 +41,13 @@ static void multiply(const struct direct *d, int64_t channel, int64_t n, int64_t
     const int64_t stride = d->results ? d->block_size : d->pixels;
     for (int64_t c = 0; c < n; ++c)
         columns[c] = (struct gemm_column){d->filters + (channel + c) * d->patch, y + c * stride};
-    if (d->packed)
+    if (d->packed) {
         CPU_FN(cpu_gemm_panels)(d->block, d->patch, n_patches, columns, n, d->packed);
-    else
+    } else {
+        const struct gemm_rows rows = {(const char *)d->block, (size_t)d->patch * sizeof(float),
+                                       GGML_TYPE_F32, d->patch, false};
         CPU_FN(cpu_gemm)(&rows, 0, (int)n_patches, columns, n, NULL);
+    }
     for (int64_t c = 0; c < n && d->results; ++c)
         cpu_store(d->dst->data, d->dst->type, first + c * d->pixels, columns[c].y, n_patches);
 }

@@ -110,13 +110,14 @@ static inline struct conv conv_of_direct(const struct ggml_tensor *node) {
 _Static_assert((int)GEMM_COLUMNS <= (int)PACKED_COLUMNS, "callers have room for either");
 
 enum {
-    CONV_PACKED_ROWS = 480, // patches that pay for packing the filters
-    CONV_LEAST_PIXELS = 12, // fewer would fill too little of a panel
+    CONV_PACKED_ROWS = 480,  // patches that pay for packing the filters
+    CONV_LEAST_PIXELS = 12,  // fewer would fill too little of a panel
+    CONV_MOST_PATCH = 65536, // elements: a panel of larger ones takes too much memory
 };
 
 // Whether patches and filters are packed for their product.
 static inline bool conv_packs(const struct conv *c) {
-    return conv_pixels(c) >= CONV_LEAST_PIXELS;
+    return conv_pixels(c) >= CONV_LEAST_PIXELS && conv_patch(c) <= CONV_MOST_PATCH;
 }
 
 // Filters that are multiplied together, at most.
