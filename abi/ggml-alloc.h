@@ -76,12 +76,13 @@ GGML_API ggml_gallocr_t ggml_gallocr_new_n(ggml_backend_buffer_type_t *bufts, in
 // NULL does nothing. [stream]
 GGML_API void ggml_gallocr_free(ggml_gallocr_t galloc);
 
-// Plans the graph and makes buffers large enough; touches no tensor. Buffers that are too small, in
-// all or, where their type limits them, one of several, are freed and then made as planned: what
-// was placed in them becomes invalid. Others stay, however large. ids: buffer of each node and
-// leaf, by index in the graph; NULL means 0. A node that is computed in the memory of a source lies
-// where that lies, whatever its id. false when memory runs out; the allocator then stays usable.
-// Reserve with the largest graph at start-up, so that later ones allocate nothing. Blocks. [stream]
+// Plans the graph and makes buffers large enough; touches no tensor. A buffer that is too small is
+// freed and then made as planned: what was placed in it becomes invalid. Where its type limits
+// sizes it consists of several, of which then none stays. One that is large enough stays as it is.
+// ids: buffer of each node and leaf, by index in the graph; NULL means 0. A node that is computed
+// in the memory of a source lies where that lies, whatever its id. false when memory runs out; the
+// allocator then stays usable. Reserve with the largest graph at start-up, so that later ones
+// allocate nothing. Blocks. [stream]
 GGML_API bool ggml_gallocr_reserve(ggml_gallocr_t galloc, struct ggml_cgraph *graph);
 GGML_API bool ggml_gallocr_reserve_n(ggml_gallocr_t galloc, struct ggml_cgraph *graph,
                                      const int *node_buffer_ids, const int *leaf_buffer_ids);
