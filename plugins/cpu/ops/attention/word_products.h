@@ -36,7 +36,9 @@ CPU_INLINE vw vw_from_i8(const void *p) {
 
 // Adds all products of a and b to lanes of `sum`; which ones to which lane is the level's.
 CPU_INLINE vi vw_add_products(vi sum, vw a, vw b) {
-#if defined(__AVX512BW__)
+#if defined(__AVX512VNNI__)
+    return (vi)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+#elif defined(__AVX512BW__)
     return sum + (vi)_mm512_madd_epi16((__m512i)a, (__m512i)b);
 #elif defined(__AVX2__)
     return sum + (vi)_mm256_madd_epi16((__m256i)a, (__m256i)b);

@@ -171,7 +171,7 @@ static size_t bytes_of(const struct gemm_rows *rows, int64_t k) {
 static void fetch_next(const char *const *rows, size_t ahead, size_t size) {
     for (int r = 0; r < ROWS; ++r) {
         for (size_t i = 0; i < size; i += LINE)
-            __builtin_prefetch(rows[r] + ahead + i);
+            __builtin_prefetch(rows[r] + ahead + i, 0, 2);
     }
 }
 
