@@ -8,8 +8,7 @@
 enum {
     ROWS = NIBBLE_ROWS, // that are computed together
     COLUMNS = 4,
-    MOST_HALVES = 15, // columns of F16 and BF16; panels are packed for more
-    LINE = 64,        // bytes of the cache
+    LINE = 64, // bytes of the cache
 };
 
 // Rows and columns beyond the last repeat it.
@@ -26,7 +25,7 @@ struct tile {
 CPU_INLINE void prefetch_next(const struct tile *t, const char *part, const size_t bytes) {
     CPU_UNROLLED
     for (size_t i = 0; i < bytes; i += LINE)
-        __builtin_prefetch(part + t->ahead + i);
+        __builtin_prefetch(part + t->ahead + i, 0, 2);
 }
 
 // Clears the sums of a tile, which stay in registers.
@@ -210,13 +209,13 @@ static dot_fn choose(enum ggml_type type) {
 }
 // clang-format on
 
-// With more, unpacking pays: the numbers would be made floats once more for each few. Halves are
-// made floats by one instruction or two, once for each four columns at levels where that was
-// compared (docs/performance.md).
-static int most_columns(enum ggml_type type) {
-    const bool is_half = type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
-    if (is_half && LANES == 8) return MOST_HALVES;
-    return is_half || type == GGML_TYPE_F32 || looks_up(type) ? COLUMNS : 2;
+// With more, unpacking pays: the numbers would be made floats once more for each few.
+static int64_t most_columns(enum ggml_type type) {
+    if (most_as_read(type) > 0) return most_as_read(type);
+    return type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 || type == GGML_TYPE_F32 ||
+                   looks_up(type)
+               ? COLUMNS
+               : 2;
 }
 
 // In bytes, whole rows with short vectors: the next tile, or as many as memory needs where rows of

@@ -5,6 +5,14 @@
 
 #include "gemm/gemm.h"
 
+// Columns of F16 and BF16 up to which rows are multiplied as they are read, four columns at a time,
+// by which halves are made floats again for each four, by an instruction or two: panels are
+// unpacked and packed for more (docs/performance.md). 0 for other types and levels.
+static inline int64_t most_as_read(enum ggml_type type) {
+    if (LANES < 8 || (type != GGML_TYPE_F16 && type != GGML_TYPE_BF16)) return 0;
+    return LANES == 16 && type == GGML_TYPE_F16 ? 32 : 15;
+}
+
 // As cpu_gemm() for as many rows and without a panel, for the types and numbers of columns that are
 // faster so; false, and nothing computed, for the others. A result is summed in the same order
 // whatever rows are computed together.

@@ -90,9 +90,11 @@ static void compute_strips(const struct gemm_rows *rows, int64_t row, int64_t n_
     }
 }
 
-// How n columns that share an expert are multiplied.
+// How n columns that share an expert, or the last n of many, are multiplied: at levels whose others
+// aren't rounded, fours are not either.
 static bool experts_in_fours(const struct experts *x, int64_t n) {
     const struct ggml_tensor *a = x->dst->src[0];
+    if (!CPU_STRIPS && n > ROUNDED_COLUMNS) return false;
     return x->rounds_few && in_fours(a->type, n, a->ne[0], x->repacked);
 }
 
@@ -104,7 +106,8 @@ static bool experts_in_strips(const struct experts *x, int64_t n) {
 static int64_t rows_at_once(const struct experts *x, int64_t n) {
     if (experts_in_fours(x, n)) return ROW_BLOCK;
     if (experts_in_strips(x, n)) return STRIP_PANEL;
-    return gemm_packs(x->dst->src[0]->ne[1], n) ? GEMM_PANEL : ROW_BLOCK;
+    const struct ggml_tensor *a = x->dst->src[0];
+    return gemm_packs(a->ne[1], n) && n > most_as_read(a->type) ? GEMM_PANEL : ROW_BLOCK;
 }
 
 // Rows [row, end) of an expert with pairs [first, first + n), at most as many as are packed at a

@@ -16,6 +16,7 @@ enum {
     COLUMNS = ROUNDED_COLUMNS,
     LINE = 64, // bytes of the cache
     SIDE_BY_SIDE_AHEAD = 16384,
+    TILES_AHEAD = 16384, // bytes, at least, that tiles of lanes are asked for ahead
 };
 
 #if !defined(__AVX2__)
@@ -192,7 +193,7 @@ CPU_INLINE void prefetch_next(const int bytes, const char *const *blocks, const 
     for (int r = 0; r < n_rows; ++r) {
         CPU_UNROLLED
         for (int i = 0; i < bytes; i += LINE)
-            __builtin_prefetch(blocks[r] + ahead + i);
+            __builtin_prefetch(blocks[r] + ahead + i, 0, 2);
     }
 }
 
@@ -236,7 +237,6 @@ CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
     case GGML_TYPE_MXFP4:
     case GGML_TYPE_NVFP4:
     case GGML_TYPE_Q2_K:
-    case GGML_TYPE_Q3_K:
     case GGML_TYPE_Q4_K:
     case GGML_TYPE_Q5_K:
     case GGML_TYPE_Q6_K:
@@ -377,11 +377,6 @@ static const mul_fn mul_of[GGML_TYPE_COUNT] = {
 };
 
 #if defined(__AVX2__)
-// Whether so few columns are multiplied in lanes, alone or after fours.
-CPU_INLINE bool has_lanes(const enum ggml_type type, const int columns) {
-    return (CPU_STRIPS && LANES == 8) || columns >= least_in_lanes(type);
-}
-
 // `last` columns after fours.
 typedef void (*lanes_fn)(struct word_tile *t, int last);
 
@@ -389,9 +384,9 @@ typedef void (*lanes_fn)(struct word_tile *t, int last);
     static void lanes_##name(struct word_tile *t, int last) {                                      \
         const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
         if (least_in_lanes(GGML_TYPE_##NAME) < NEVER_IN_LANES) {                                   \
-            if (last == 1 && has_lanes(GGML_TYPE_##NAME, 1))                                       \
+            if (last == 1)                                                                         \
                 dot_words(f, t, 1);                                                                \
-            else if (last == 2 && has_lanes(GGML_TYPE_##NAME, 2))                                  \
+            else if (last == 2)                                                                    \
                 dot_words(f, t, 2);                                                                \
             else                                                                                   \
                 dot_words(f, t, COLUMNS);                                                          \
@@ -419,11 +414,13 @@ static void mul_in_lanes(const struct gemm_rows *rows, int64_t row, int64_t n_ro
                          const struct gemm_column *columns, int64_t n_columns, void *memory) {
     struct word_tile t = {.x = memory, .k = rows->k};
     t.fours = (int)rounded_before(n_columns) / ROUNDED_COLUMNS;
+    const size_t tile = WORD_ROWS * rows->stride;
+    const size_t next = LANES == 16 ? (1 + TILES_AHEAD / (tile + 1)) * tile : tile;
     t.next_step = WORD_ROWS * rows->stride / (size_t)MAX(rows->k / ROUNDED_GROUP, 1);
     for (int64_t first = 0; first < n_rows; first += WORD_ROWS) {
         for (int r = 0; r < WORD_ROWS; ++r)
             t.rows[r] = rows->data + (size_t)(row + MIN(first + r, n_rows - 1)) * rows->stride;
-        t.next = t.rows[0] + (n_rows - first > WORD_ROWS ? WORD_ROWS * rows->stride : 0);
+        t.next = t.rows[0] + (n_rows - first > WORD_ROWS ? next : 0);
         lanes_of[rows->type](&t, rounded_last(n_columns));
         store_lanes(&t, columns, n_columns, row + first, MIN(n_rows - first, WORD_ROWS));
     }

@@ -19,14 +19,22 @@ static inline bool rounding_pays(enum ggml_type type) {
     return LANES > 1;
 }
 
+// Whether rows are opened once for all fours: the others have numbers of eight bits, which are
+// multiplied as words without AVX-512, or blocks of no lanes' way.
+static inline bool are_opened_once(enum ggml_type type, bool repacked) {
+    if (LANES == 16) return type != GGML_TYPE_Q8_0 && type != GGML_TYPE_NVFP4;
+    return !repacked && strip_parts(type) == 1;
+}
+
 // Whether n columns of k elements are multiplied so at the level: strips of more are faster
 // (docs/performance.md), or were not compared. More than two fours are if rows are opened once for
-// all of them, and the columns stay in the second-level cache.
+// all of them, or need no opening, and the columns stay in the second-level cache.
 static inline bool in_fours(enum ggml_type type, int64_t n, int64_t k, bool repacked) {
     if (n <= ROUNDED_COLUMNS) return true;
-    if (!CPU_STRIPS || LANES != 8 || n > ROUNDED_MOST) return false;
-    const bool are_opened_once = !repacked && strip_parts(type) == 1;
-    return n <= 2 * ROUNDED_COLUMNS || (are_opened_once && rounded_size(k, n) <= ROUNDED_CACHED);
+    if (LANES < 8 || n > ROUNDED_MOST) return false;
+    if (n <= 2 * ROUNDED_COLUMNS) return true;
+    const bool is_plain = LANES == 16 && type == GGML_TYPE_Q8_0 && n <= 4 * ROUNDED_COLUMNS;
+    return (are_opened_once(type, repacked) || is_plain) && rounded_size(k, n) <= ROUNDED_CACHED;
 }
 
 // Rounds each column, for rows of the type, to the nearest multiples of its groups' scales; memory

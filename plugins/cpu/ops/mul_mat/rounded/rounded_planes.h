@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Blocks of Q2_K and Q3_K of four rows, a whole vector per row: the part of rounded_rows.h, which
-// includes this, for numbers whose lowest two bits lie in 64 bytes. Shifted by 0, 2, 4 and 6 bits
-// these are four planes of 64 numbers, so a row costs one load, and its scales stay whole numbers
-// until the column's are multiplied: a quarter of the conversions that scales as floats need.
+// Blocks of Q2_K of four rows, a whole vector per row: the part of rounded_rows.h, which includes
+// this, for numbers of two bits that lie in 64 bytes. Shifted by 0, 2, 4 and 6 bits these are four
+// planes of 64 numbers, so a row costs one load, and its scales stay whole numbers until the
+// column's are multiplied: a quarter of the conversions that scales as floats need.
 //
 // Byte i of plane j is element 128 * (i / 32) + 32 * j + i % 32, lane l of its products belongs to
 // group 8 * (l / 8) + 2 * j + l / 4 % 2.
@@ -14,7 +14,6 @@ enum { PLANES = 4, PLANE_PAIRS = PLANES / 2 };
 // A column's elements of a block as the rows' planes have them; shared by the rows.
 struct plane_column {
     __m512i numbers[PLANES];
-    __m512i starts[PLANES];     // of the sums of products: -bias times the numbers
     __m512 scales[PLANE_PAIRS]; // of what pair_sums() makes of two planes
 };
 
@@ -22,23 +21,19 @@ struct plane_column {
 struct plane_row {
     __m512i numbers[PLANES];
     __m512i scales[PLANE_PAIRS]; // words
-    __m512 mins;                 // by group, of Q2_K
+    __m512 mins;                 // by group
 };
 
-// Types of two bits per number, whose bits are stored in planes.
+// Types whose blocks are multiplied so.
 CPU_INLINE bool lies_in_planes(const enum ggml_type type) {
-    return type == GGML_TYPE_Q2_K || type == GGML_TYPE_Q3_K;
+    return type == GGML_TYPE_Q2_K;
 }
 
 CPU_INLINE __m256i load_half(const void *p) {
     return _mm256_loadu_si256((const __m256i *)p);
 }
 
-// Numbers of Q3_K are unsigned here, larger by 4: instead of taking 4 from each, the products begin
-// at -4 times the column, which is exact and done once for all rows.
-CPU_INLINE void open_plane_column(const enum ggml_type type, const struct rounded *x,
-                                  struct plane_column *out) {
-    const __m512i bias = _mm512_set1_epi8((char)quarter_bias(type));
+CPU_INLINE void open_plane_column(const struct rounded *x, struct plane_column *out) {
     const __m512i of_pair[PLANE_PAIRS] = {
         _mm512_setr_epi32(0, 0, 1, 1, 0, 0, 1, 1, 4, 4, 5, 5, 4, 4, 5, 5),
         _mm512_setr_epi32(2, 2, 3, 3, 2, 2, 3, 3, 6, 6, 7, 7, 6, 6, 7, 7)};
@@ -46,13 +41,8 @@ CPU_INLINE void open_plane_column(const enum ggml_type type, const struct rounde
     CPU_UNROLLED
     for (int j = 0; j < PLANES; ++j) {
         const int8_t *from = x->numbers + 32 * j;
-        const __m512i numbers = _mm512_inserti64x4(_mm512_castsi256_si512(load_half(from)),
-                                                   load_half(from + QK_K / 2), 1);
-        const __m512i zero = _mm512_setzero_si512();
-        out->numbers[j] = numbers;
-        out->starts[j] = type == GGML_TYPE_Q3_K
-                             ? _mm512_sub_epi32(zero, dot_vectors(zero, bias, numbers))
-                             : zero;
+        out->numbers[j] = _mm512_inserti64x4(_mm512_castsi256_si512(load_half(from)),
+                                             load_half(from + QK_K / 2), 1);
     }
     CPU_UNROLLED
     for (int p = 0; p < PLANE_PAIRS; ++p)
@@ -60,8 +50,8 @@ CPU_INLINE void open_plane_column(const enum ggml_type type, const struct rounde
 }
 
 // Bytes of scales as words in the order in which pair_sums() packs sums of two planes.
-CPU_INLINE void spread_scales(__m128i scales, const bool is_signed, __m512i *out) {
-    const __m256i words = is_signed ? _mm256_cvtepi8_epi16(scales) : _mm256_cvtepu8_epi16(scales);
+CPU_INLINE void spread_scales(__m128i scales, __m512i *out) {
+    const __m256i words = _mm256_cvtepu8_epi16(scales);
     // clang-format off
     static const int16_t of_pair[PLANE_PAIRS][32] = {
         {0, 0, 0, 0,  2,  2,  2,  2, 1, 1, 1, 1,  3,  3,  3,  3,
@@ -77,7 +67,7 @@ CPU_INLINE void spread_scales(__m128i scales, const bool is_signed, __m512i *out
 
 // Unpacks a block's numbers into planes of 64 bytes, as the 8-bit dot product instruction takes
 // them, with a scale and a minimum per group of 16.
-CPU_INLINE void open_plane_row_q2_K(const block_q2_K *b, struct plane_row *out) {
+CPU_INLINE void open_plane_row(const block_q2_K *b, struct plane_row *out) {
     const __m512i qs = _mm512_loadu_si512(b->qs);
     const __m128i packed = _mm_loadu_si128((const __m128i *)(const void *)b->scales);
     const __m128i nibble = _mm_set1_epi8(15);
@@ -85,24 +75,9 @@ CPU_INLINE void open_plane_row_q2_K(const block_q2_K *b, struct plane_row *out) 
     for (int j = 0; j < PLANES; ++j)
         out->numbers[j] = move_bits(qs, 2 * j, 0) & _mm512_set1_epi8(3);
     // The low nibbles are scales, the high ones minima.
-    spread_scales(packed & nibble, false, out->scales);
+    spread_scales(packed & nibble, out->scales);
     const __m128i mins = _mm_srli_epi16(packed, 4) & nibble;
     out->mins = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(mins));
-}
-
-// As above. A number's third bit is in a mask of its own; the scales are signed.
-CPU_INLINE void open_plane_row_q3_K(const block_q3_K *b, struct plane_row *out) {
-    const __m512i qs = _mm512_loadu_si512(b->qs);
-    // Bit j of each byte of both halves: elements of the second have the upper four bits.
-    const __m512i half = _mm512_setr_epi64(0, 0, 0, 0, 4, 4, 4, 4);
-    const __m512i high = _mm512_srlv_epi64(_mm512_broadcast_i64x4(load_half(b->hmask)), half);
-    CPU_UNROLLED
-    for (int j = 0; j < PLANES; ++j)
-        out->numbers[j] = (move_bits(qs, 2 * j, 0) & _mm512_set1_epi8(3)) |
-                          (move_bits(high, j, 2) & _mm512_set1_epi8(4));
-    int8_t scales[MAX_GROUPS];
-    open_q3_K_scales(b->scales, scales);
-    spread_scales(_mm_loadu_si128((const __m128i *)(const void *)scales), true, out->scales);
 }
 
 // Products of planes 2 * p and the next, times the row's scales. Sums of four fit 16 bits: two
@@ -111,7 +86,7 @@ CPU_INLINE __m512 pair_sums(const struct plane_row *w, const struct plane_column
     __m512i dots[2];
     CPU_UNROLLED
     for (int i = 0; i < 2; ++i)
-        dots[i] = dot_vectors(x->starts[2 * p + i], w->numbers[2 * p + i], x->numbers[2 * p + i]);
+        dots[i] = dot_vectors(_mm512_setzero_si512(), w->numbers[2 * p + i], x->numbers[2 * p + i]);
     const __m512i packed = _mm512_packs_epi32(dots[0], dots[1]);
     return _mm512_cvtepi32_ps(_mm512_madd_epi16(packed, w->scales[p])) * x->scales[p];
 }
@@ -120,25 +95,21 @@ CPU_INLINE __m512 pair_sums(const struct plane_row *w, const struct plane_column
 CPU_INLINE void add_planes(const struct block_format f, struct lane_sums *sums,
                            const char *const *blocks, const struct rounded *x, const int columns) {
     struct plane_column column[ROUNDED_COLUMNS];
-    float scales[QUARTERS], mins[QUARTERS] = {0};
+    float scales[QUARTERS], mins[QUARTERS];
     quarter_floats(blocks, f.scale_at, scales);
-    if (f.offset_at >= 0) quarter_floats(blocks, f.offset_at, mins);
+    quarter_floats(blocks, f.offset_at, mins);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c)
-        open_plane_column(f.type, &x[c], &column[c]);
+        open_plane_column(&x[c], &column[c]);
     CPU_UNROLLED
     for (int r = 0; r < QUARTERS; ++r) {
         struct plane_row row;
-        if (f.type == GGML_TYPE_Q2_K)
-            open_plane_row_q2_K((const void *)blocks[r], &row);
-        else
-            open_plane_row_q3_K((const void *)blocks[r], &row);
+        open_plane_row((const void *)blocks[r], &row);
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
             const __m512 products = pair_sums(&row, &column[c], 0) + pair_sums(&row, &column[c], 1);
             sums[c].rows[r] += products * _mm512_set1_ps(scales[r]);
-            if (f.offset_at >= 0)
-                sums[c].rows[r] -= row.mins * _mm512_loadu_ps(x[c].sums) * _mm512_set1_ps(mins[r]);
+            sums[c].rows[r] -= row.mins * _mm512_loadu_ps(x[c].sums) * _mm512_set1_ps(mins[r]);
         }
     }
 }

@@ -29,24 +29,32 @@ struct word_tile {
     vf sums[ROUNDED_FOURS][ROUNDED_COLUMNS][WORD_VECTORS];
 };
 
-// Up to ROUNDED_DEPTH elements of the rows, opened.
+// A group of 32 elements of the rows, opened: one of the type's, or two of 16.
+struct word_group {
+    wb numbers[GROUP_WORDS][WORD_VECTORS];
+    ww pairs[2][WORD_VECTORS]; // whole scales, twice as 16 bits
+    vf scales[2][WORD_VECTORS];
+};
+
+// Up to ROUNDED_DEPTH elements of the rows.
 struct word_part {
-    wb numbers[WORD_GROUPS][GROUP_WORDS][WORD_VECTORS];
-    ww pairs[MAX_GROUPS][WORD_VECTORS]; // whole scales, twice as 16 bits
-    vf scales[MAX_GROUPS][WORD_VECTORS], offsets[MAX_GROUPS][WORD_VECTORS];
+    struct word_group groups[WORD_GROUPS];
+    vf offsets[MAX_GROUPS][WORD_VECTORS];
     vf scale[WORD_VECTORS], offset[WORD_VECTORS]; // factors of blocks of 256
 };
 
 enum { NEVER_IN_LANES = ROUNDED_MOST + 1 };
 
-// From how many columns on rows of the type are multiplied so: known when compiling. Numbers of
-// eight bits take more than one instruction without VNNI; with it, Q8_0 is read as fast as memory
-// allows anyway. Fewer columns have not been measured with AVX-512.
+// From how many columns on rows of the type are multiplied so: known when compiling. Fewer are as
+// fast as memory allows in four streams, or with 256-bit vectors faster by rounded_lines.h. Numbers
+// of eight bits take more than one instruction without VNNI; with it, Q8_0 is read as fast as
+// memory allows anyway.
 CPU_INLINE int least_in_lanes(const enum ggml_type type) {
-    const bool is_measured = LANES == 8;
+    const bool is_wide = LANES == 16;
     switch (type) {
     case GGML_TYPE_TQ2_0:
-    case GGML_TYPE_MXFP4: return is_measured ? 1 : 3;
+    case GGML_TYPE_MXFP4: return is_wide ? 2 : 1;
+    case GGML_TYPE_Q3_K: return is_wide ? 1 : 3;
 #if defined(__AVX512VNNI__)
     case GGML_TYPE_IQ4_NL:
     case GGML_TYPE_IQ4_XS:
@@ -56,10 +64,9 @@ CPU_INLINE int least_in_lanes(const enum ggml_type type) {
     case GGML_TYPE_Q5_0:
     case GGML_TYPE_Q5_1:
     case GGML_TYPE_Q2_K:
-    case GGML_TYPE_Q3_K:
     case GGML_TYPE_Q4_K:
     case GGML_TYPE_Q5_K:
-    case GGML_TYPE_Q6_K: return 3;
+    case GGML_TYPE_Q6_K: return is_wide ? 2 : 3;
     default: return NEVER_IN_LANES;
     }
 }
@@ -94,9 +101,9 @@ CPU_INLINE int32_t start_of_words(const enum ggml_type type, const int8_t *numbe
     return -word_bias(type) * sum;
 }
 
-// scaled[c] = products of 32 numbers of each row, from group g on, with those of column c, times
-// the scales of the rows.
-CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_part *p,
+// scaled[c] = products of a group of each row with group g of column c, times the scales of the
+// rows.
+CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_group *a,
                                 const struct rounded *x, int g, const int columns,
                                 vf (*scaled)[WORD_VECTORS]) {
     const int words = f.group / WORD, groups = GROUP_WORDS / words;
@@ -111,12 +118,12 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_p
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c)
                 dots[c] =
-                    _mm512_dpbusd_epi32(dots[c], (wi)p->numbers[g][w][0],
+                    _mm512_dpbusd_epi32(dots[c], (wi)a->numbers[w][0],
                                         spread_word(x[c].numbers + g * ROUNDED_GROUP + w * WORD));
         }
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
-            const vf products = floats_of(dots[c]), scale = p->scales[g * groups + i][0];
+            const vf products = floats_of(dots[c]), scale = a->scales[i][0];
             scaled[c][0] = i == 0 ? products * scale : fused(products, scale, scaled[c][0]);
         }
     }
@@ -145,12 +152,12 @@ CPU_INLINE int words_in_chain(const struct block_format f) {
     return f.type == GGML_TYPE_Q5_1 || f.type == GGML_TYPE_Q5_K ? 4 : f.group / WORD;
 }
 
-// scaled[c] = products of 32 numbers of each row, from group g on, with those of column c, times
-// the scales of the rows.
-CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_part *p,
+// scaled[c] = products of a group of each row with group g of column c, times the scales of the
+// rows.
+CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_group *a,
                                 const struct rounded *x, int g, const int columns,
                                 vf (*scaled)[WORD_VECTORS]) {
-    const int words = f.group / WORD, groups = GROUP_WORDS / words, chain = words_in_chain(f);
+    const int words = f.group / WORD, chain = words_in_chain(f);
     wi dots[ROUNDED_COLUMNS][WORD_VECTORS];
     CPU_UNROLLED
     for (int from = 0; from < GROUP_WORDS; from += chain) {
@@ -161,7 +168,7 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_p
             wb numbers[WORD_VECTORS];
             CPU_UNROLLED
             for (int v = 0; v < WORD_VECTORS; ++v) {
-                numbers[v] = p->numbers[g][w][v];
+                numbers[v] = a->numbers[w][v];
                 if (f.size != ROUNDED_GROUP) KEEP_IN_REGISTER(numbers[v]);
             }
             CPU_UNROLLED
@@ -183,8 +190,7 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_p
         for (int c = 0; c < columns; ++c) {
             CPU_UNROLLED
             for (int v = 0; v < WORD_VECTORS; ++v) {
-                const wi scale =
-                    has_whole_scales(f) ? (wi)p->pairs[g * groups + i][v] : (wi)((wb_pairs){0} + 1);
+                const wi scale = has_whole_scales(f) ? (wi)a->pairs[i][v] : (wi)((wb_pairs){0} + 1);
                 const wi wide = scale_pairs(pairs[c][v], scale);
                 dots[c][v] = from == 0 ? wide : (wi)((vi)dots[c][v] + (vi)wide);
             }
@@ -195,7 +201,7 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_p
         CPU_UNROLLED
         for (int v = 0; v < WORD_VECTORS; ++v) {
             scaled[c][v] = floats_of(dots[c][v]);
-            if (f.size == ROUNDED_GROUP) scaled[c][v] *= p->scales[g][v];
+            if (f.size == ROUNDED_GROUP) scaled[c][v] *= a->scales[0][v];
         }
     }
 }
@@ -229,53 +235,74 @@ CPU_INLINE void lines_start(const enum ggml_type type, int64_t n, struct rounded
 
 // --- parts of rows -------------------------------------------------------------------------------
 
-// Opens n groups of 32 of vector v of the rows, blocks from `at` on.
-CPU_INLINE void open_part_32(const struct block_format f, const char *const *rows, int64_t at,
-                             int n, const int v, struct word_part *out) {
-    for (int g = 0; g < n; ++g, at += f.bytes) {
-        struct word_block b = {.scale = {0}};
-        wb numbers[GROUP_WORDS];
-        open_block_32(f, rows, at, &b, numbers);
-        CPU_UNROLLED
-        for (int i = 0; i < GROUP_WORDS; ++i)
-            out->numbers[g][i][v] =
-                numbers[i] + (uint8_t)(word_bias(f.type) - rounded_bias(f.type));
-        out->scales[g][v] = b.scale;
-        if (f.offset_at >= 0) out->offsets[g][v] = b.offset;
-    }
+// Numbers of vector v of the rows, larger by word_bias().
+CPU_INLINE void store_numbers(const enum ggml_type type, const wb *numbers, const int v,
+                              struct word_group *out) {
+    CPU_UNROLLED
+    for (int i = 0; i < GROUP_WORDS; ++i)
+        out->numbers[i][v] = numbers[i] + (uint8_t)(word_bias(type) - rounded_bias(type));
 }
 
-// The same of a block of 256.
-CPU_INLINE void open_part_256(const struct block_format f, const char *const *rows, int64_t at,
-                              const int v, struct word_part *out) {
+// Opens a block of 32 of vector v of the rows, which is group g of the part.
+CPU_INLINE void open_words_32(const struct block_format f, const char *const *rows, int64_t at,
+                              int g, const int v, struct word_group *out, struct word_part *part) {
+    struct word_block b = {.scale = {0}};
+    wb numbers[GROUP_WORDS];
+    open_block_32(f, rows, at, &b, numbers);
+    store_numbers(f.type, numbers, v, out);
+    out->scales[0][v] = b.scale;
+    if (f.offset_at >= 0) part->offsets[g][v] = b.offset;
+}
+
+// Opens the block of 256 of vector v of the rows except for its groups.
+CPU_INLINE void open_words_256(const struct block_format f, const char *const *blocks, const int v,
+                               struct word_block *b, struct word_part *out) {
+    open_block_256(f, blocks, b);
+    out->scale[v] = b->scale;
+    if (f.offset_at < 0) return;
+    out->offset[v] = b->offset;
+    CPU_UNROLLED
+    for (int g = 0; g < f.size / f.group; ++g)
+        out->offsets[g][v] = word_scale(b->offsets[g / WORD], g % WORD);
+}
+
+// Group g of that block; they are opened in turn.
+CPU_INLINE void open_group_256(const struct block_format f, const char *const *blocks, const int g,
+                               const int v, const struct word_block *b, struct word_cache *cache,
+                               struct word_group *out) {
+    const int groups = ROUNDED_GROUP / f.group;
+    CPU_UNROLLED
+    for (int i = 0; i < groups; ++i) {
+        const int s = g * groups + i;
+        if (has_whole_scales(f) && WORD_PAIRS)
+            out->pairs[i][v] = (ww)scale_pair(b->scales[s / WORD], s % WORD);
+        if (!WORD_PAIRS)
+            out->scales[i][v] =
+                has_whole_scales(f) ? word_scale(b->scales[s / WORD], s % WORD) : vf_set(1);
+    }
+    wb numbers[GROUP_WORDS];
+    block_numbers_256(f, blocks, g, cache, numbers);
+    store_numbers(f.type, numbers, v, out);
+}
+
+// Opens n groups of 32 of vector v of the rows, blocks from `at` on.
+CPU_INLINE void open_part(const struct block_format f, const char *const *rows, int64_t at, int n,
+                          const int v, struct word_part *out) {
+    if (f.size == ROUNDED_GROUP) {
+        for (int g = 0; g < n; ++g, at += f.bytes)
+            open_words_32(f, rows, at, g, v, &out->groups[g], out);
+        return;
+    }
     const char *blocks[LANES];
     struct word_block b = {.scale = {0}};
     struct word_cache cache;
-    const int groups = f.size / f.group;
     CPU_UNROLLED
     for (int r = 0; r < LANES; ++r)
         blocks[r] = rows[r] + at;
-    open_block_256(f, blocks, &b);
-    out->scale[v] = b.scale;
-    if (f.offset_at >= 0) out->offset[v] = b.offset;
+    open_words_256(f, blocks, v, &b, out);
     CPU_UNROLLED
-    for (int g = 0; g < groups; ++g) {
-        if (has_whole_scales(f) && WORD_PAIRS)
-            out->pairs[g][v] = (ww)scale_pair(b.scales[g / WORD], g % WORD);
-        if (!WORD_PAIRS)
-            out->scales[g][v] =
-                has_whole_scales(f) ? word_scale(b.scales[g / WORD], g % WORD) : vf_set(1);
-        if (f.offset_at >= 0) out->offsets[g][v] = word_scale(b.offsets[g / WORD], g % WORD);
-    }
-    CPU_UNROLLED
-    for (int g = 0; g < WORD_GROUPS; ++g) {
-        wb numbers[GROUP_WORDS];
-        block_numbers_256(f, blocks, g, &cache, numbers);
-        CPU_UNROLLED
-        for (int i = 0; i < GROUP_WORDS; ++i)
-            out->numbers[g][i][v] =
-                numbers[i] + (uint8_t)(word_bias(f.type) - rounded_bias(f.type));
-    }
+    for (int g = 0; g < WORD_GROUPS; ++g)
+        open_group_256(f, blocks, g, v, &b, &cache, &out->groups[g]);
 }
 
 // Rows side by side are too many streams for hardware to follow: those of the next tile are asked
@@ -285,24 +312,21 @@ CPU_INLINE void fetch_next(const struct block_format f, struct word_tile *t) {
     const int bytes = WORD_ROWS * f.bytes / (f.size / ROUNDED_GROUP);
     CPU_UNROLLED
     for (int i = 0; i < bytes; i += LINE_SIZE)
-        __builtin_prefetch(t->next + i);
+        __builtin_prefetch(t->next + i, 0, 2);
     t->next += t->next_step;
 }
 
-// sums[c] += products of n groups of 32 with column c. The first columns' ask for the next rows.
-CPU_INLINE void add_products(const struct block_format f, struct word_tile *t, bool is_first,
-                             const struct word_part *p, int n, const struct rounded *x,
-                             const int columns, vf (*sums)[WORD_VECTORS]) {
-    for (int g = 0; g < n; ++g) {
-        if (is_first) fetch_next(f, t);
-        vf scaled[ROUNDED_COLUMNS][WORD_VECTORS];
-        dot_words_of_32(f, p, x, g, columns, scaled);
+// sums[c] += products of a group with group g of column c.
+CPU_INLINE void add_group_products(const struct block_format f, const struct word_group *a,
+                                   const struct rounded *x, int g, const int columns,
+                                   vf (*sums)[WORD_VECTORS]) {
+    vf scaled[ROUNDED_COLUMNS][WORD_VECTORS];
+    dot_words_of_32(f, a, x, g, columns, scaled);
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
-        for (int c = 0; c < columns; ++c) {
-            CPU_UNROLLED
-            for (int v = 0; v < WORD_VECTORS; ++v)
-                sums[c][v] = fused(scaled[c][v], vf_set(x[c].scales[g]), sums[c][v]);
-        }
+        for (int v = 0; v < WORD_VECTORS; ++v)
+            sums[c][v] = fused(scaled[c][v], vf_set(x[c].scales[g]), sums[c][v]);
     }
 }
 
@@ -321,22 +345,10 @@ CPU_INLINE void add_part_offsets(const struct block_format f, const struct word_
     }
 }
 
-// Adds n groups of 32 of a part times those of the columns that begin at x. What blocks of 256
-// contribute is multiplied with their factors at last.
-CPU_INLINE void add_part(const struct block_format f, struct word_tile *t, int four,
-                         const struct word_part *p, int n, const struct rounded *x,
-                         const int columns) {
-    vf(*const sums)[WORD_VECTORS] = t->sums[four];
-    vf products[ROUNDED_COLUMNS][WORD_VECTORS], offsets[ROUNDED_COLUMNS][WORD_VECTORS];
-    if (f.size == ROUNDED_GROUP) {
-        add_products(f, t, four == 0, p, n, x, columns, sums);
-        if (f.offset_at >= 0) add_part_offsets(f, p, n, x, columns, sums);
-        return;
-    }
-    memset(products, 0, sizeof(products));
-    memset(offsets, 0, sizeof(offsets));
-    add_products(f, t, four == 0, p, WORD_GROUPS, x, columns, products);
-    if (f.offset_at >= 0) add_part_offsets(f, p, f.size / f.group, x, columns, offsets);
+// What blocks of 256 contribute is multiplied with their factors at last.
+CPU_INLINE void add_factored(const struct block_format f, const struct word_part *p,
+                             vf (*products)[WORD_VECTORS], vf (*offsets)[WORD_VECTORS],
+                             const int columns, vf (*sums)[WORD_VECTORS]) {
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
@@ -345,6 +357,98 @@ CPU_INLINE void add_part(const struct block_format f, struct word_tile *t, int f
             if (f.offset_at >= 0) sums[c][v] = fused(offsets[c][v], p->offset[v], sums[c][v]);
         }
     }
+}
+
+// Adds n groups of 32 of a part times those of the columns that begin at x. The first columns' ask
+// for the next rows.
+CPU_INLINE void add_part(const struct block_format f, struct word_tile *t, int four,
+                         const struct word_part *p, int n, const struct rounded *x,
+                         const int columns) {
+    const bool is_short = f.size == ROUNDED_GROUP;
+    vf products[ROUNDED_COLUMNS][WORD_VECTORS] = {0}, offsets[ROUNDED_COLUMNS][WORD_VECTORS] = {0};
+    vf(*const sums)[WORD_VECTORS] = t->sums[four];
+    for (int g = 0; g < (is_short ? n : WORD_GROUPS); ++g) {
+        if (four == 0) fetch_next(f, t);
+        add_group_products(f, &p->groups[g], x, g, columns, is_short ? sums : products);
+    }
+    if (f.offset_at >= 0)
+        add_part_offsets(f, p, is_short ? n : f.size / f.group, x, columns,
+                         is_short ? sums : offsets);
+    if (!is_short) add_factored(f, p, products, offsets, columns, sums);
+}
+
+// Whether parts are opened group by group as they are multiplied, where one four of columns shares
+// them: with 256-bit vectors that isn't faster, nor with fifth bits of blocks of 256, for which
+// registers are too few.
+CPU_INLINE bool opens_meanwhile(const struct block_format f) {
+    return LANES == 16 && f.type != GGML_TYPE_Q5_K;
+}
+
+// Groups that are opened together, so that their chains of products hide each other's latencies:
+// registers are too few for more, or for two with fifth bits.
+CPU_INLINE int opened_together(const struct block_format f) {
+    return f.type == GGML_TYPE_Q5_0 || f.type == GGML_TYPE_Q5_1 ? 1 : 2;
+}
+
+// Opens n blocks of 32 that are groups from g on of a part, and adds their products.
+CPU_INLINE void add_opened_32(const struct block_format f, struct word_tile *t, int64_t at, int g,
+                              const int n, const struct rounded *x, const int columns,
+                              struct word_part *p) {
+    struct word_group groups[2];
+    CPU_UNROLLED
+    for (int i = 0; i < n; ++i) {
+        open_words_32(f, t->rows, at + i * f.bytes, g + i, 0, &groups[i], p);
+        fetch_next(f, t);
+    }
+    CPU_UNROLLED
+    for (int i = 0; i < n; ++i)
+        add_group_products(f, &groups[i], x, g + i, columns, t->sums[0]);
+}
+
+// The same of a block of 256.
+CPU_INLINE void add_opened_256(const struct block_format f, struct word_tile *t, int64_t at,
+                               const struct rounded *x, const int columns, struct word_part *p,
+                               vf (*products)[WORD_VECTORS]) {
+    const int n = opened_together(f);
+    const char *blocks[LANES];
+    struct word_block b = {.scale = {0}};
+    struct word_cache cache;
+    CPU_UNROLLED
+    for (int r = 0; r < LANES; ++r)
+        blocks[r] = t->rows[r] + at;
+    open_words_256(f, blocks, 0, &b, p);
+    CPU_UNROLLED
+    for (int g = 0; g < WORD_GROUPS; g += n) {
+        struct word_group groups[2];
+        CPU_UNROLLED
+        for (int i = 0; i < n; ++i) {
+            open_group_256(f, blocks, g + i, 0, &b, &cache, &groups[i]);
+            fetch_next(f, t);
+        }
+        CPU_UNROLLED
+        for (int i = 0; i < n; ++i)
+            add_group_products(f, &groups[i], x, g + i, columns, products);
+    }
+}
+
+// The same of a part that is opened meanwhile, and takes no memory.
+CPU_INLINE void add_as_opened(const struct block_format f, struct word_tile *t, int64_t at, int n,
+                              const struct rounded *x, const int columns) {
+    const bool is_short = f.size == ROUNDED_GROUP;
+    vf products[ROUNDED_COLUMNS][WORD_VECTORS] = {0}, offsets[ROUNDED_COLUMNS][WORD_VECTORS] = {0};
+    struct word_part p;
+    if (is_short) {
+        int g = 0;
+        for (const int step = opened_together(f); g + step <= n; g += step, at += step * f.bytes)
+            add_opened_32(f, t, at, g, step, x, columns, &p);
+        if (g < n) add_opened_32(f, t, at, g, 1, x, columns, &p);
+    } else {
+        add_opened_256(f, t, at, x, columns, &p, products);
+    }
+    if (f.offset_at >= 0)
+        add_part_offsets(f, &p, is_short ? n : f.size / f.group, x, columns,
+                         is_short ? t->sums[0] : offsets);
+    if (!is_short) add_factored(f, &p, products, offsets, columns, t->sums[0]);
 }
 
 // Products of a tile with whole fours and then `last` columns.
@@ -356,12 +460,12 @@ CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t, cons
     for (int64_t first = 0; first < t->k; first += ROUNDED_DEPTH) {
         const int64_t at = first / f.size * f.bytes, i = first / ROUNDED_DEPTH;
         const int n = (int)(MIN(t->k - first, ROUNDED_DEPTH) / ROUNDED_GROUP);
-        for (int v = 0; v < WORD_VECTORS; ++v) {
-            if (f.size == ROUNDED_GROUP)
-                open_part_32(f, t->rows + v * LANES, at, n, v, &part);
-            else
-                open_part_256(f, t->rows + v * LANES, at, v, &part);
+        if (opens_meanwhile(f) && t->fours == 0) {
+            add_as_opened(f, t, at, n, t->x + i * last, last);
+            continue;
         }
+        for (int v = 0; v < WORD_VECTORS; ++v)
+            open_part(f, t->rows + v * LANES, at, n, v, &part);
         for (int q = 0; q < fours; ++q)
             add_part(f, t, q, &part, n, t->x + q * four + i * ROUNDED_COLUMNS, ROUNDED_COLUMNS);
         if (last < ROUNDED_COLUMNS)
