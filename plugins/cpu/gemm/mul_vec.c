@@ -212,10 +212,8 @@ static dot_fn choose(enum ggml_type type) {
 // With more, unpacking pays: the numbers would be made floats once more for each few.
 static int64_t most_columns(enum ggml_type type) {
     if (most_as_read(type) > 0) return most_as_read(type);
-    return type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 || type == GGML_TYPE_F32 ||
-                   looks_up(type)
-               ? COLUMNS
-               : 2;
+    const bool is_plain = type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+    return is_plain || looks_up(type) ? COLUMNS : 2;
 }
 
 // In bytes, whole rows with short vectors: the next tile, or as many as memory needs where rows of

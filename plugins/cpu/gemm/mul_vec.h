@@ -5,9 +5,9 @@
 
 #include "gemm/gemm.h"
 
-// Columns of F16 and BF16 up to which rows are multiplied as they are read, four columns at a time,
-// by which halves are made floats again for each four, by an instruction or two: panels are
-// unpacked and packed for more (docs/performance.md). 0 for other types and levels.
+// Columns of F16 and BF16 up to which rows are multiplied as they are read, though halves are made
+// floats again for each four columns then: packing panels takes longer (docs/performance.md). 0 for
+// other types and levels.
 static inline int64_t most_as_read(enum ggml_type type) {
     if (LANES < 8 || (type != GGML_TYPE_F16 && type != GGML_TYPE_BF16)) return 0;
     return LANES == 16 && type == GGML_TYPE_F16 ? 32 : 15;

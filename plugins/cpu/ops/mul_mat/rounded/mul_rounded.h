@@ -19,8 +19,8 @@ static inline bool rounding_pays(enum ggml_type type) {
     return LANES > 1;
 }
 
-// Whether rows are opened once for all fours: the others have numbers of eight bits, which are
-// multiplied as words without AVX-512, or blocks of no lanes' way.
+// Whether rows are opened once for all fours (word_dots.h): not where they are repacked, nor of
+// types that have no such way at the level.
 static inline bool are_opened_once(enum ggml_type type, bool repacked) {
     if (LANES == 16) return type != GGML_TYPE_Q8_0 && type != GGML_TYPE_NVFP4;
     return !repacked && strip_parts(type) == 1;
