@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Work that threads take as they come: each item once, and none left to a thread that is held up.
+// Work that threads take as they come, from all items or from their own part of them first: each
+// item once, and none left to a thread that is held up.
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,6 +25,7 @@ struct shared {
     _Atomic int64_t n_taken;
     _Atomic int64_t smallest; // piece but the last one
     bool first_is_held;       // thread 0 takes nothing before all is taken
+    bool near;                // from parts
 };
 
 struct thread {
@@ -31,18 +33,31 @@ struct thread {
     int ith;
 };
 
+// Items of a part are taken in order, or from its end.
+static bool take(struct shared *s, const struct cpu_task *task, struct cpu_piece *piece) {
+    const struct cpu_piece before = *piece;
+    if (!s->near) return cpu_task_take(task, s->n, s->least, &piece->items);
+    if (!cpu_task_take_near(task, s->n, s->least, piece)) return false;
+    assert_true(piece->part.begin <= piece->items.begin && piece->items.end <= piece->part.end);
+    const bool is_own = piece->part.begin == s->n * task->ith / task->nth;
+    const bool follows = before.items.end == piece->items.begin;
+    assert_true(!is_own || follows || piece->items.begin == piece->part.begin);
+    return true;
+}
+
 static void take_all(struct shared *s, int ith) {
     const struct cpu_task task = {.ith = ith, .nth = s->team.n, .team = &s->team};
-    struct cpu_range range = {0};
+    struct cpu_piece piece = {0};
+    const struct cpu_range *range = &piece.items;
     while (s->first_is_held && ith == 0 && atomic_load(&s->n_taken) < s->n)
         sched_yield();
-    while (cpu_task_take(&task, s->n, s->least, &range)) {
-        const int64_t size = range.end - range.begin;
+    while (take(s, &task, &piece)) {
+        const int64_t size = range->end - range->begin;
         int64_t smallest = atomic_load(&s->smallest);
-        while (range.end < s->n && size < smallest &&
+        while (range->end < s->n && size < smallest &&
                !atomic_compare_exchange_weak(&s->smallest, &smallest, size)) {
         }
-        for (int64_t i = range.begin; i < range.end; ++i)
+        for (int64_t i = range->begin; i < range->end; ++i)
             atomic_fetch_add(&s->times[i], 1);
         atomic_fetch_add(&s->n_taken, size);
     }
@@ -60,7 +75,8 @@ static void *run_thread(void *argument) {
     return NULL;
 }
 
-static void run(struct shared *s, int n_threads, int64_t n, int64_t least, bool first_is_held) {
+static void run(struct shared *s, bool near, int n_threads, int64_t n, int64_t least,
+                bool first_is_held) {
     struct thread threads[N_THREADS];
     pthread_t handles[N_THREADS];
     memset(s, 0, sizeof(*s));
@@ -68,6 +84,7 @@ static void run(struct shared *s, int n_threads, int64_t n, int64_t least, bool 
     s->n = n;
     s->least = least;
     s->first_is_held = first_is_held;
+    s->near = near;
     atomic_store(&s->smallest, n);
     for (int i = 0; i < n_threads; ++i) {
         threads[i] = (struct thread){s, i};
@@ -77,8 +94,8 @@ static void run(struct shared *s, int n_threads, int64_t n, int64_t least, bool 
         pthread_join(handles[i], NULL);
     for (int64_t i = 0; i < n; ++i)
         assert_int_equal(atomic_load(&s->times[i]), ROUNDS);
-    // Few items are left for every thread, so pieces may have less.
-    if (n >= least * n_threads) assert_true(atomic_load(&s->smallest) >= least);
+    // Few items are left for every thread, so pieces may have less; so may the last of each part.
+    if (!near && n >= least * n_threads) assert_true(atomic_load(&s->smallest) >= least);
 }
 
 static void test_each_item_once(void **state) {
@@ -86,9 +103,12 @@ static void test_each_item_once(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= N_THREADS; ++n_threads) {
         for (int64_t n = 0; n <= MOST; n = 3 * n + 1) {
-            run(&shared, n_threads, n, 0, false);
-            run(&shared, n_threads, n, 1, false);
-            run(&shared, n_threads, n, 7, false);
+            for (int near = 0; near < 2; ++near) {
+                run(&shared, near, n_threads, n, 0, false);
+                run(&shared, near, n_threads, n, 1, false);
+                run(&shared, near, n_threads, n, 7, false);
+                run(&shared, near, n_threads, n, 100, false);
+            }
         }
     }
 }
@@ -97,8 +117,10 @@ static void test_each_item_once(void **state) {
 static void test_a_thread_that_is_held_up_leaves_nothing(void **state) {
     static struct shared shared;
     (void)state;
-    run(&shared, N_THREADS, MOST, 1, true);
-    run(&shared, 2, MOST, 16, true);
+    for (int near = 0; near < 2; ++near) {
+        run(&shared, near, N_THREADS, MOST, 1, true);
+        run(&shared, near, 2, MOST, 16, true);
+    }
 }
 
 int main(void) {

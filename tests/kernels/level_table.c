@@ -69,7 +69,8 @@ static bool multiply_rounded(const struct kernel_product *p) {
     if (!is_rounded(p->type) || p->n_columns > ROUNDED_MOST) return false;
     const struct gemm_rows rows = open_product(p, columns);
     CPU_FN(cpu_round_columns)(p->type, columns, p->n_columns, p->k, p->work);
-    CPU_FN(cpu_mul_rounded)(&rows, 0, p->n_rows, columns, p->n_columns, p->work);
+    const struct gemm_piece all = gemm_all(0, p->n_rows);
+    CPU_FN(cpu_mul_rounded)(&rows, &all, columns, p->n_columns, p->work);
     return true;
 }
 
@@ -80,7 +81,8 @@ static bool multiply_repacked(const struct kernel_product *p) {
     struct gemm_rows rows = open_product(p, columns);
     rows.repacked = true;
     CPU_FN(cpu_round_columns)(p->type, columns, p->n_columns, p->k, p->work);
-    CPU_FN(cpu_mul_repacked)(&rows, 0, p->n_rows, columns, p->n_columns, p->work);
+    const struct gemm_piece all = gemm_all(0, p->n_rows);
+    CPU_FN(cpu_mul_repacked)(&rows, &all, columns, p->n_columns, p->work);
     return true;
 }
 

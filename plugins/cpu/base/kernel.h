@@ -86,6 +86,18 @@ struct cpu_range {
 // [stream]
 bool cpu_task_take(const struct cpu_task *task, int64_t n, int64_t least, struct cpu_range *range);
 
+// Some items of a part of them.
+struct cpu_piece {
+    struct cpu_range part, items;
+};
+
+// As cpu_task_take(), for items that are best computed where the thread left off: each thread has a
+// part, which it computes from the beginning on; when nothing is left of it, it helps others with
+// the ends of theirs. Where threads come and go, every piece is a part. `piece` begins as {0}.
+// [stream]
+bool cpu_task_take_near(const struct cpu_task *task, int64_t n, int64_t least,
+                        struct cpu_piece *piece);
+
 // Another process or thread may write to the memory that a number was read from: the compiler may
 // not read it again behind this, so that what is checked is what is used.
 #define CPU_READ_ONCE(number) __asm__("" : "+r"(number))

@@ -22,9 +22,11 @@ enum {
     MOST_ASLEEP = 1024,
     MOVE_INTERVAL = 5000000, // ns
     PIECE_BITS = 40,         // of the items taken, below the number of barriers
+    PART_BITS = 32,          // of the items taken from the end of a part
     SPINS_PER_LOOK = 256,
     LONG_WAIT = 2000000, // ns that a guest waits for thread 0, then leaves it the processor
-    GUESTS_LEAST = 8,    // part of the usual least number of items
+    GUESTS_LEAST = 2,    // part of the usual least number of items
+    NEAR_LEAST = 16,     // the same, of pieces that follow what the thread computed before
 };
 
 static _Thread_local int waits_asleep;    // from now on
@@ -215,6 +217,8 @@ void cpu_team_barrier(struct cpu_team *team, int ith) {
     if (atomic_fetch_add_explicit(&team->arrived, 1, memory_order_acq_rel) == team->n - 1) {
         atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
         atomic_store_explicit(&team->taken, 0, memory_order_relaxed);
+        for (int i = 0; i < MIN(team->n, TEAM_PLACES); ++i)
+            atomic_store_explicit(&team->parts[i], 0, memory_order_relaxed);
         atomic_store_explicit(&team->generation.word, generation + 1, memory_order_release);
         cpu_signal_tell(&team->generation);
         return;
@@ -292,4 +296,46 @@ bool cpu_task_take(const struct cpu_task *task, int64_t n, int64_t least, struct
     }
     *range = (struct cpu_range){begin, begin + size};
     return size > 0;
+}
+
+// Takes some of the n items of a part: the thread whose part it is from the beginning, three
+// quarters and then half of what is left, others half of it from the end. They never meet.
+static bool take_of_part(_Atomic uint64_t *taken, int64_t n, int64_t least, bool is_own,
+                         struct cpu_range *out) {
+    uint64_t before = atomic_load_explicit(taken, memory_order_relaxed), size;
+    int64_t first, last, left;
+    do {
+        first = (int64_t)(before >> PART_BITS);
+        last = (int64_t)(before & (((uint64_t)1 << PART_BITS) - 1));
+        left = n - first - last;
+        if (left <= 0) return false;
+        size = (uint64_t)MIN(left, MAX(least, is_own && first == 0 ? n * 3 / 4 : left / 2));
+    } while (!atomic_compare_exchange_weak_explicit(taken, &before,
+                                                    before + (is_own ? size << PART_BITS : size),
+                                                    memory_order_relaxed, memory_order_relaxed));
+    out->begin = is_own ? first : n - last - (int64_t)size;
+    out->end = out->begin + (int64_t)size;
+    return true;
+}
+
+bool cpu_task_take_near(const struct cpu_task *task, int64_t n, int64_t least,
+                        struct cpu_piece *piece) {
+    if (task->guests || task->nth == 1) {
+        const bool taken = cpu_task_take(task, n, least, &piece->items);
+        piece->part = piece->items;
+        return taken;
+    }
+    const int n_parts = MIN(task->nth, TEAM_PLACES);
+    for (int i = 0; i < n_parts; ++i) {
+        const int at = (task->ith + i) % n_parts;
+        const struct cpu_range part = {n * at / n_parts, n * (at + 1) / n_parts};
+        if (!take_of_part(&task->team->parts[at], part.end - part.begin, MAX(1, least / NEAR_LEAST),
+                          at == task->ith, &piece->items))
+            continue;
+        piece->part = part;
+        piece->items.begin += part.begin;
+        piece->items.end += part.begin;
+        return true;
+    }
+    return false;
 }

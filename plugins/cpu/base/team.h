@@ -34,7 +34,10 @@ struct cpu_team {
     bool guests;
     struct cpu_signal generation; // changes when all have arrived
     _Atomic int arrived;
-    _Atomic int64_t taken;           // items since the last barrier
+    _Atomic int64_t taken; // items since the last barrier
+    // Of a thread's own items since the last barrier: taken from the beginning, and below those
+    // (PART_BITS) taken from the end.
+    _Atomic uint64_t parts[TEAM_PLACES];
     _Atomic uint64_t pieces;         // with guests: barriers until now, and items since the last
     struct cpu_signal busy;          // guests that compute a piece
     _Atomic bool is_over;            // guests leave

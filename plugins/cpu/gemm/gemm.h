@@ -51,6 +51,20 @@ static inline int64_t gemm_tile_row(int64_t n_rows, int64_t tile, int r) {
     return GEMM_APART ? tile + r * gemm_tiles(n_rows) : tile * GEMM_STREAMS + r;
 }
 
+// A piece of n_rows rows from `row` on: [begin, end) by number, multiples of GEMM_PIECE except for
+// the last end. Which rows those are is the kernel's choice; pieces that make up [0, n_rows)
+// compute each row once.
+struct gemm_piece {
+    int64_t row, n_rows;
+    int64_t begin, end;
+};
+
+enum { GEMM_PIECE = 16 }; // rows: whole tiles of all kernels
+
+static inline struct gemm_piece gemm_all(int64_t row, int64_t n_rows) {
+    return (struct gemm_piece){row, n_rows, 0, n_rows};
+}
+
 // y[row] = <row, x>; y is indexed by the row's number.
 struct gemm_column {
     const float *x;

@@ -12,7 +12,7 @@
 #include "ops/mul_mat/rounded/mul_rounded.h"
 
 // Few columns: memory is read in streams that are not worth ending before so many bytes of rows.
-enum { LEAST_BYTES = 1 << 20 };
+enum { LEAST_BYTES = 1 << 18 };
 
 // The columns that one matrix of src0 is multiplied with: j fastest, then the broadcast dims.
 struct product {
@@ -99,27 +99,42 @@ static void compute_panels(const struct product *p, const struct cpu_task *task,
     }
 }
 
+// What some items, GEMM_PIECE rows each, have of a matrix whose first item is `first`: from item
+// `at` on.
+static struct gemm_piece piece_of(const struct cpu_piece *some, int64_t first, int64_t at,
+                                  int64_t n_rows) {
+    const int64_t row = MAX(some->part.begin - first, 0) * GEMM_PIECE;
+    const int64_t n = MIN(n_rows, (some->part.end - first) * GEMM_PIECE) - row;
+    return (struct gemm_piece){
+        .row = row,
+        .n_rows = n,
+        .begin = (at - first) * GEMM_PIECE - row,
+        .end = MIN(n, (some->items.end - first) * GEMM_PIECE - row),
+    };
+}
+
 // Rows are shared out among the threads; each rounds the columns for itself, which takes less time
 // than to wait for others.
 static void compute_rounded(const struct product *p, const struct cpu_task *task, void *work) {
-    enum { ROWS = REPACKED_ROWS };
     const struct ggml_tensor *a = task->dst->src[0];
-    const int64_t parts = (a->ne[1] + ROWS - 1) / ROWS, all = a->ne[2] * a->ne[3] * parts;
-    struct cpu_range range = {0};
-    const int64_t least = (int64_t)(LEAST_BYTES / (a->nb[1] * ROWS + 1));
+    const int64_t items = (a->ne[1] + GEMM_PIECE - 1) / GEMM_PIECE; // of a matrix
+    const int64_t all = a->ne[2] * a->ne[3] * items;
+    const int64_t least = (int64_t)(LEAST_BYTES / (a->nb[1] * GEMM_PIECE + 1));
+    struct cpu_piece some = {0};
     int64_t rounded = -1; // matrix whose columns are in memory
-    while (range.begin < range.end || cpu_task_take(task, all, least, &range)) {
-        struct gemm_column columns[ROUNDED_MOST];
-        const int64_t part = range.begin;
-        const int64_t n = MIN(range.end - part, parts - part % parts);
-        const int64_t row = part % parts * ROWS;
-        const struct gemm_rows rows = open_matrix(p, part / parts, 0, p->n_columns, columns);
-        if (part / parts != rounded)
-            CPU_FN(cpu_round_columns)(rows.type, columns, p->n_columns, rows.k, work);
-        rounded = part / parts;
-        (p->repacked ? CPU_FN(cpu_mul_repacked) : CPU_FN(cpu_mul_rounded))(
-            &rows, row, MIN(a->ne[1] - row, n * ROWS), columns, p->n_columns, work);
-        range.begin += n;
+    while (cpu_task_take_near(task, all, least, &some)) {
+        for (int64_t at = some.items.begin; at < some.items.end;) {
+            struct gemm_column columns[ROUNDED_MOST];
+            const int64_t matrix = at / items;
+            const struct gemm_rows rows = open_matrix(p, matrix, 0, p->n_columns, columns);
+            const struct gemm_piece piece = piece_of(&some, matrix * items, at, a->ne[1]);
+            if (matrix != rounded)
+                CPU_FN(cpu_round_columns)(rows.type, columns, p->n_columns, rows.k, work);
+            rounded = matrix;
+            (p->repacked ? CPU_FN(cpu_mul_repacked)
+                         : CPU_FN(cpu_mul_rounded))(&rows, &piece, columns, p->n_columns, work);
+            at = MIN(some.items.end, (matrix + 1) * items);
+        }
     }
 }
 

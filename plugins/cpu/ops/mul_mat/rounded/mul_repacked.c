@@ -190,12 +190,13 @@ static const dot_fn dot_of[GGML_TYPE_COUNT] = {
 };
 
 // `memory` holds the columns as cpu_round_columns() left them.
-void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, const struct gemm_piece *piece,
                               const struct gemm_column *columns, int64_t n_columns, void *memory) {
     const dot_fn dot = dot_of[rows->type];
     struct tile t = {.k = rows->k, .x = memory};
     t.fours = (int)rounded_before(n_columns) / ROUNDED_COLUMNS;
-    for (int64_t r = row; r < row + n_rows; r += REPACKED_ROWS) {
+    const int64_t end = piece->row + piece->end;
+    for (int64_t r = piece->row + piece->begin; r < end; r += REPACKED_ROWS) {
         t.rows = rows->data + (size_t)r * rows->stride;
         dot(&t, rounded_last(n_columns));
         for (int c = 0; c < n_columns; ++c)
@@ -206,9 +207,9 @@ void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, int64_t row, int64_t
 #else
 
 // Never called: levels without it don't offer the memory.
-void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, const struct gemm_piece *piece,
                               const struct gemm_column *columns, int64_t n_columns, void *memory) {
-    (void)rows, (void)row, (void)n_rows, (void)columns, (void)n_columns, (void)memory;
+    (void)rows, (void)piece, (void)columns, (void)n_columns, (void)memory;
     GGML_UNREACHABLE();
 }
 

@@ -19,9 +19,9 @@ enum {
     CPU_REPACKS = CPU_PASTE(CPU_REPACKS, CPU_LEVEL),
 };
 
-// As cpu_mul_rounded(): rows and n_rows are multiples of REPACKED_ROWS. Every result is summed in
-// the same order, whatever rows and columns are computed together.
-void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+// As cpu_mul_rounded(): all numbers of rows are multiples of REPACKED_ROWS. Every result is summed
+// in the same order, whatever rows and columns are computed together.
+void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, const struct gemm_piece *piece,
                               const struct gemm_column *columns, int64_t n_columns, void *memory);
 
 #endif

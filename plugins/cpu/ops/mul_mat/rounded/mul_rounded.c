@@ -328,22 +328,22 @@ CPU_INLINE size_t distance_ahead(size_t stride) {
 
 // Multiplies ROWS rows, or twice as many, at a time; the last ones are repeated at the edge and not
 // stored. `width` is what n_columns are stored as.
-CPU_INLINE void mul_tiles(const struct block_format f, const struct gemm_rows *rows, int64_t row,
-                          int64_t n_rows, const struct gemm_column *columns, int64_t n_columns,
-                          void *memory, const int width) {
+CPU_INLINE void mul_tiles(const struct block_format f, const struct gemm_rows *rows,
+                          const struct gemm_piece *piece, const struct gemm_column *columns,
+                          int64_t n_columns, void *memory, const int width) {
     if (width >= least_in_lanes(f.type)) return; // never called: mul_in_lanes() has them
     const size_t stride = rows->stride;
-    const int64_t n_tiles = gemm_tiles(n_rows);
+    const int64_t row = piece->row, n_rows = piece->n_rows, end = gemm_tiles(piece->end);
     const char *data = rows->data + (size_t)row * stride;
     struct tile t = {.x = memory, .k = rows->k, .ahead = distance_ahead(stride)};
     t.apart = (GEMM_APART ? 1 : ROWS) * stride;
-    for (int64_t tile = 0, done; tile < n_tiles; tile += done) {
+    for (int64_t tile = piece->begin / ROWS, done; tile < end; tile += done) {
         CPU_UNROLLED
         for (int r = 0; r < SETS * ROWS; ++r) {
             const int64_t at = gemm_tile_row(n_rows, tile + r / ROWS, r % ROWS);
             t.a[r] = data + (size_t)MIN(at, n_rows - 1) * stride;
         }
-        done = dot_tiles(f, &t, width, n_tiles - tile);
+        done = dot_tiles(f, &t, width, end - tile);
         for (int r = 0; r < done * ROWS; ++r) {
             const int64_t at = gemm_tile_row(n_rows, tile + r / ROWS, r % ROWS);
             CPU_UNROLLED
@@ -355,19 +355,19 @@ CPU_INLINE void mul_tiles(const struct block_format f, const struct gemm_rows *r
     }
 }
 
-typedef void (*mul_fn)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+typedef void (*mul_fn)(const struct gemm_rows *rows, const struct gemm_piece *piece,
                        const struct gemm_column *columns, int64_t n_columns, void *memory);
 
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
-    static void mul_##name(const struct gemm_rows *rows, int64_t row, int64_t n_rows,              \
+    static void mul_##name(const struct gemm_rows *rows, const struct gemm_piece *piece,           \
                            const struct gemm_column *columns, int64_t n_columns, void *memory) {   \
         const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
         if (n_columns == 1)                                                                        \
-            mul_tiles(f, rows, row, n_rows, columns, 1, memory, 1);                                \
+            mul_tiles(f, rows, piece, columns, 1, memory, 1);                                      \
         else if (n_columns == 2)                                                                   \
-            mul_tiles(f, rows, row, n_rows, columns, 2, memory, 2);                                \
+            mul_tiles(f, rows, piece, columns, 2, memory, 2);                                      \
         else                                                                                       \
-            mul_tiles(f, rows, row, n_rows, columns, n_columns, memory, COLUMNS);                  \
+            mul_tiles(f, rows, piece, columns, n_columns, memory, COLUMNS);                        \
     }
 #include "ops/mul_mat/rounded/rounded_list.inl"
 
@@ -401,7 +401,7 @@ static const lanes_fn lanes_of[GGML_TYPE_COUNT] = {
 
 // Stores the results of a tile of n rows, at most WORD_ROWS, from `row` on.
 static void store_lanes(const struct word_tile *t, const struct gemm_column *columns,
-                        int64_t n_columns, int64_t row, int64_t n) {
+                        int64_t n_columns, int64_t row, int n) {
     for (int c = 0; c < n_columns; ++c) {
         for (int v = 0; v < WORD_VECTORS && v * LANES < n; ++v)
             vf_store_most(columns[c].y + row + v * LANES,
@@ -410,19 +410,20 @@ static void store_lanes(const struct word_tile *t, const struct gemm_column *col
 }
 
 // Multiplies WORD_ROWS rows at a time.
-static void mul_in_lanes(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+static void mul_in_lanes(const struct gemm_rows *rows, const struct gemm_piece *piece,
                          const struct gemm_column *columns, int64_t n_columns, void *memory) {
     struct word_tile t = {.x = memory, .k = rows->k};
     t.fours = (int)rounded_before(n_columns) / ROUNDED_COLUMNS;
     const size_t tile = WORD_ROWS * rows->stride;
     const size_t next = LANES == 16 ? (1 + TILES_AHEAD / (tile + 1)) * tile : tile;
     t.next_step = WORD_ROWS * rows->stride / (size_t)MAX(rows->k / ROUNDED_GROUP, 1);
-    for (int64_t first = 0; first < n_rows; first += WORD_ROWS) {
+    const int64_t row = piece->row, n_rows = piece->n_rows;
+    for (int64_t first = piece->begin; first < piece->end; first += WORD_ROWS) {
         for (int r = 0; r < WORD_ROWS; ++r)
             t.rows[r] = rows->data + (size_t)(row + MIN(first + r, n_rows - 1)) * rows->stride;
         t.next = t.rows[0] + (n_rows - first > WORD_ROWS ? next : 0);
         lanes_of[rows->type](&t, rounded_last(n_columns));
-        store_lanes(&t, columns, n_columns, row + first, MIN(n_rows - first, WORD_ROWS));
+        store_lanes(&t, columns, n_columns, row + first, (int)MIN(piece->end - first, WORD_ROWS));
     }
 }
 #endif
@@ -435,25 +436,26 @@ static int64_t rows_at_a_time(const struct gemm_rows *rows) {
 }
 
 // Multiplies the rows with fours of the columns in turn.
-static void mul_in_fours(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+static void mul_in_fours(const struct gemm_rows *rows, const struct gemm_piece *piece,
                          const struct gemm_column *columns, int64_t n_columns, void *memory) {
     const size_t size = rounded_size(rows->k, ROUNDED_COLUMNS);
-    const int64_t step = n_columns > ROUNDED_COLUMNS ? rows_at_a_time(rows) : n_rows;
-    for (int64_t r = 0; r < n_rows; r += step) {
+    const int64_t step = n_columns > ROUNDED_COLUMNS ? rows_at_a_time(rows) : piece->n_rows;
+    struct gemm_piece some = *piece;
+    for (; some.begin < piece->end; some.begin = some.end) {
         char *x = memory;
+        some.end = MIN(piece->end, some.begin + step);
         for (int64_t c = 0; c < n_columns; c += ROUNDED_COLUMNS, x += size)
-            mul_of[rows->type](rows, row + r, MIN(n_rows - r, step), columns + c,
-                               MIN(n_columns - c, ROUNDED_COLUMNS), x);
+            mul_of[rows->type](rows, &some, columns + c, MIN(n_columns - c, ROUNDED_COLUMNS), x);
     }
 }
 
-void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, const struct gemm_piece *piece,
                              const struct gemm_column *columns, int64_t n_columns, void *memory) {
 #if defined(__AVX2__)
     if (n_columns >= least_in_lanes(rows->type)) {
-        mul_in_lanes(rows, row, n_rows, columns, n_columns, memory);
+        mul_in_lanes(rows, piece, columns, n_columns, memory);
         return;
     }
 #endif
-    mul_in_fours(rows, row, n_rows, columns, n_columns, memory);
+    mul_in_fours(rows, piece, columns, n_columns, memory);
 }

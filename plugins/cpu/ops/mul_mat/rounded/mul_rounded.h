@@ -45,7 +45,7 @@ void CPU_FN(cpu_round_columns)(enum ggml_type type, const struct gemm_column *co
 
 // As cpu_mul_vec() with columns that were rounded, for every type of blocks; n_columns <=
 // ROUNDED_MOST.
-void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, const struct gemm_piece *piece,
                              const struct gemm_column *columns, int64_t n_columns, void *memory);
 
 #endif
