@@ -198,6 +198,32 @@ static void test_few_columns(void **state) {
     }
 }
 
+// Threads have parts of the rows, which others may end: every result is there, and the same for any
+// number of them. Rows fill no part, and parts go on from one matrix to the next.
+static void test_few_columns_by_threads(void **state) {
+    static const int64_t columns[] = {1, 2, 5, 9};
+    struct fixture *f = *state;
+    for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
+        const struct ggml_type_traits *traits = ggml_get_type_traits((enum ggml_type)type);
+        if (!traits->to_float || !traits->from_float_ref) continue;
+        for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); ++i) {
+            struct ggml_tensor *a = fixture_tensor(f, (enum ggml_type)type, 256, 203, 3, 1);
+            struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 256, columns[i], 3, 1);
+            struct ggml_tensor *node = ggml_mul_mat(f->ctx, a, b);
+            float *alone = malloc(ggml_nbytes(node));
+            assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
+            memcpy(alone, node->data, ggml_nbytes(node));
+            for (int n_threads = 2; n_threads <= 5; ++n_threads) {
+                memset(node->data, 0xFF, ggml_nbytes(node));
+                assert_int_equal(fixture_compute(f, node, n_threads), GGML_STATUS_SUCCESS);
+                assert_memory_equal(node->data, alone, ggml_nbytes(node));
+            }
+            free(alone);
+            ggml_reset(f->ctx);
+        }
+    }
+}
+
 static void test_half_activations(void **state) {
     check_types(*state, GGML_TYPE_F16, GGML_TYPE_F16, 96);
     check_types(*state, GGML_TYPE_BF16, GGML_TYPE_BF16, 96);
@@ -631,6 +657,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cpu_test_large(test_every_weight_type),
         cpu_test_large(test_few_columns),
+        cpu_test(test_few_columns_by_threads),
         cpu_test(test_half_activations),
         cpu_test(test_any_depth),
         cpu_test_large(test_edges_of_blocks),
