@@ -277,15 +277,13 @@ static void make_operands(struct check *check, struct operands *o, enum ggml_typ
 }
 
 // The product gets the rows side by side; what is expected still reads those that lie apart.
-static void repack_rows(struct operands *o) {
+static void repack_rows(struct operands *o, int together) {
     struct kernel_product *p = &o->product;
-    const struct repacked_format f = repacked_format(p->type);
-    if (f.size == 0) return;
+    const struct repacked_format f = repacked_format(p->type, together);
     o->repacked = get_memory((size_t)p->n_rows * p->row_stride);
-    for (int64_t r = 0; r < p->n_rows; ++r)
-        repacked_write(f, o->rows + (size_t)r * p->row_stride, (int)(r % REPACKED_ROWS),
-                       p->k / f.size,
-                       o->repacked + (size_t)(r - r % REPACKED_ROWS) * p->row_stride);
+    for (int64_t r = 0; r < p->n_rows; r += together)
+        repacked_write(f, o->rows + (size_t)r * p->row_stride, p->row_stride, p->k / f.size,
+                       o->repacked + (size_t)r * p->row_stride);
     p->rows = o->repacked;
 }
 
@@ -387,7 +385,7 @@ static void check_product(struct check *check, enum kernel_way way, enum ggml_ty
     struct operands o;
     make_operands(check, &o, type, k, n_rows, n_columns);
     if (at_edges) set_edge_columns(check, &o, way);
-    if (way == KERNEL_REPACKED) repack_rows(&o);
+    if (way == KERNEL_REPACKED) repack_rows(&o, check->table->repacked_rows(type));
     memset(o.y, POISON, (size_t)(n_columns * o.product.y_stride) * sizeof(float));
     if (check->table->multiply[way](&o.product)) {
         expect(check, &o, way);
@@ -415,15 +413,17 @@ static void check_products(struct check *check, enum kernel_way way, enum ggml_t
     static const int64_t few_rows[] = {1, 5, 16, 19, 33}, many_rows[] = {1, 4, 15, 17, 48, 50};
     static const int64_t few[] = {1, 2, 3, 4, 5, 6, 8, 15, 29}, many[] = {1, 3, 5, 8, 13};
     const bool is_repacked = way == KERNEL_REPACKED;
+    const int together = check->table->repacked_rows(type);
     const bool is_few = way == KERNEL_VECTOR || way == KERNEL_ROUNDED || is_repacked;
     const bool is_tiles = way == KERNEL_TILES;
     int64_t depths[16];
     const int n_depths = choose_depths(type, depths);
     const int n_rows = is_few ? 5 : is_tiles ? 4 : 6, n_columns = is_few ? 9 : 5;
     check->wrong = false;
+    if (is_repacked && together == 0) return;
     for (int i = 0; i < n_depths * n_columns; ++i) {
         const int64_t columns = (is_few ? few : many)[i % n_columns];
-        const int64_t rows = is_repacked ? REPACKED_ROWS * (1 + i % 3)
+        const int64_t rows = is_repacked ? together * (1 + i % 3)
                              : is_few    ? few_rows[i / 2 % n_rows]
                              : is_tiles  ? 1 + i % KERNEL_MAX_TILE_ROWS
                                          : many_rows[i % n_rows];

@@ -57,6 +57,8 @@ struct kernel_table {
     void (*round)(const float *x, int8_t *numbers, float *scales, int64_t n);
     // Dot product of two quantised rows; false where the type has none.
     bool (*dot)(enum ggml_type type, const void *x, const void *y, int n, float *out_sum);
+    // How many rows of the type lie side by side with KERNEL_REPACKED; 0: the way is not there.
+    int (*repacked_rows)(enum ggml_type type);
     // By kernel_way; false, and nothing computed, where the level or the type has no such way.
     bool (*multiply[KERNEL_WAYS])(const struct kernel_product *product);
 };

@@ -68,7 +68,7 @@ static bool multiply_rounded(const struct kernel_product *p) {
     struct gemm_column columns[KERNEL_MAX_COLUMNS];
     if (!is_rounded(p->type) || p->n_columns > ROUNDED_MOST) return false;
     const struct gemm_rows rows = open_product(p, columns);
-    CPU_FN(cpu_round_columns)(p->type, columns, p->n_columns, p->k, p->work);
+    CPU_FN(cpu_round_columns)(p->type, false, columns, p->n_columns, p->k, p->work);
     const struct gemm_piece all = gemm_all(0, p->n_rows);
     CPU_FN(cpu_mul_rounded)(&rows, &all, columns, p->n_columns, p->work);
     return true;
@@ -76,11 +76,11 @@ static bool multiply_rounded(const struct kernel_product *p) {
 
 static bool multiply_repacked(const struct kernel_product *p) {
     struct gemm_column columns[KERNEL_MAX_COLUMNS];
-    if (!CPU_REPACKS || repacked_format(p->type).size == 0) return false;
-    if (p->n_columns > ROUNDED_MOST || p->n_rows % REPACKED_ROWS) return false;
+    const int together = CPU_FN(cpu_repacked_rows)(p->type);
+    if (together == 0 || p->n_columns > ROUNDED_MOST || p->n_rows % together) return false;
     struct gemm_rows rows = open_product(p, columns);
     rows.repacked = true;
-    CPU_FN(cpu_round_columns)(p->type, columns, p->n_columns, p->k, p->work);
+    CPU_FN(cpu_round_columns)(p->type, true, columns, p->n_columns, p->k, p->work);
     const struct gemm_piece all = gemm_all(0, p->n_rows);
     CPU_FN(cpu_mul_repacked)(&rows, &all, columns, p->n_columns, p->work);
     return true;
@@ -91,7 +91,7 @@ static void round_floats(const float *x, int8_t *numbers, float *scales, int64_t
     for (int64_t i = 0; i < n; i += ROUNDED_DEPTH) {
         const int64_t k = MIN(n - i, ROUNDED_DEPTH);
         CPU_FN(cpu_round_columns)
-        (GGML_TYPE_Q8_0, &(struct gemm_column){.x = x + i}, 1, k, &part);
+        (GGML_TYPE_Q8_0, false, &(struct gemm_column){.x = x + i}, 1, k, &part);
         memcpy(numbers + i, part.numbers, (size_t)k);
         memcpy(scales + i / ROUNDED_GROUP, part.scales, (size_t)k / ROUNDED_GROUP * sizeof(float));
     }
@@ -210,6 +210,7 @@ const struct kernel_table CPU_FN(kernel_table) = {
     .map = map,
     .round = round_floats,
     .dot = dot,
+    .repacked_rows = CPU_FN(cpu_repacked_rows),
     .multiply = {[KERNEL_VECTOR] = multiply_vector,
                  [KERNEL_ROUNDED] = multiply_rounded,
                  [KERNEL_TILES] = multiply_tiles,

@@ -169,7 +169,7 @@ static bool bench_subject(const struct options *options, const struct kernel_lev
     const size_t row = ggml_row_size(type, k);
     if (s.kernel == PRODUCT && options->cold) n_rows = (int64_t)(bench_cold_bytes() / row);
     if (s.way == KERNEL_TILES && s.kernel == PRODUCT) n_rows = KERNEL_MAX_TILE_ROWS;
-    if (s.way == KERNEL_REPACKED) n_rows = (n_rows + 7) / 8 * 8; // whole eights
+    if (s.way == KERNEL_REPACKED) n_rows = (n_rows + 15) / 16 * 16; // side by side at any level
     struct memory memory;
     const bool ready = make_memory(&memory, type, k, n_rows, n_columns);
     if (ready) {

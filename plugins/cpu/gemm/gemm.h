@@ -15,8 +15,11 @@ struct gemm_rows {
     size_t stride; // bytes between rows
     enum ggml_type type;
     int64_t k;
-    bool repacked; // eight side by side: `data` is that of a whole matrix
+    bool repacked; // REPACKED_ROWS side by side: `data` is that of a whole matrix
 };
+
+// Rows side by side of levels that repack.
+enum { REPACKED_ROWS = LANES == 16 ? 16 : 8 };
 
 // Elements [k0, k0 + k) of a row, whole blocks: where they lie, or copied to memory where rows are
 // repacked, which holds REPACKED_MAX_BYTES for each REPACKED_MAX_BLOCK.
@@ -27,9 +30,9 @@ static inline const char *gemm_blocks(const struct gemm_rows *rows, int64_t row,
         const size_t at = (size_t)(k0 / traits->blck_size) * traits->type_size;
         return rows->data + (size_t)row * rows->stride + at;
     }
-    const struct repacked_format f = repacked_format(rows->type);
-    const char *eight = rows->data + (size_t)(row - row % REPACKED_ROWS) * rows->stride;
-    repacked_read(f, eight + k0 / f.size * f.bytes * REPACKED_ROWS, (int)(row % REPACKED_ROWS),
+    const struct repacked_format f = repacked_format(rows->type, REPACKED_ROWS);
+    const char *all = rows->data + (size_t)(row - row % REPACKED_ROWS) * rows->stride;
+    repacked_read(f, all + k0 / f.size * f.bytes * REPACKED_ROWS, (int)(row % REPACKED_ROWS),
                   k / f.size, memory);
     return memory;
 }

@@ -144,7 +144,8 @@ static struct ggml_backend_buffer_type repacked_type = {.table = &cpu_repacked_t
 ggml_backend_buffer_type_t *cpu_extra_buffer_types(ggml_backend_dev_t device) {
     static ggml_backend_buffer_type_t repacked[] = {&repacked_type, NULL}, none[] = {NULL};
     (void)device;
-    return *cpu_level()->repacks && !cpu_rounding_is_disabled() ? repacked : none;
+    const bool repacks = cpu_level()->repacked_rows(GGML_TYPE_Q2_K) > 0; // if any type, this one
+    return repacks && !cpu_rounding_is_disabled() ? repacked : none;
 }
 
 static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {

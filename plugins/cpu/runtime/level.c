@@ -11,12 +11,12 @@
 #define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features)                               \
     extern const cpu_kernel_fn cpu_kernel_table_##name[];                                          \
     extern const struct ggml_type_traits_cpu cpu_type_traits_##name[];                             \
-    extern const bool cpu_level_repacks_##name;
+    extern int cpu_repacked_rows_##name(enum ggml_type type);
 #include "runtime/level_list.inl"
 
 static const struct cpu_level levels[] = {
 #define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features)                               \
-    {text, features, cpu_kernel_table_##name, cpu_type_traits_##name, &cpu_level_repacks_##name},
+    {text, features, cpu_kernel_table_##name, cpu_type_traits_##name, cpu_repacked_rows_##name},
 #include "runtime/level_list.inl"
 };
 

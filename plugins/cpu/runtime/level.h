@@ -11,7 +11,7 @@ struct cpu_level {
     uint64_t features;                         // GGML_CPU_BIT, all needed
     const cpu_kernel_fn *kernels;              // by row of kernel_list.inl
     const struct ggml_type_traits_cpu *traits; // by type
-    const bool *repacks;                       // whether it multiplies with repacked weights
+    int (*repacked_rows)(enum ggml_type type); // see cpu_repacked_rows()
 };
 
 // All levels of this machine type, oldest first. [any-thread]

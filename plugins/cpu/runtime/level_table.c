@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // This level's entry points, in the order of kernel_list.inl.
 #include "base/kernel.h"
-#include "ops/mul_mat/rounded/mul_repacked.h"
-
-extern const bool CPU_FN(cpu_level_repacks);
-const bool CPU_FN(cpu_level_repacks) = CPU_REPACKS;
 
 extern const cpu_kernel_fn CPU_FN(cpu_kernel_table)[];
 const cpu_kernel_fn CPU_FN(cpu_kernel_table)[] = {

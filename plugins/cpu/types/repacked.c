@@ -5,6 +5,7 @@
 
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
+#include "runtime/level.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -18,10 +19,15 @@ static size_t type_alignment(ggml_backend_buffer_type_t buft) {
     return ALIGNMENT;
 }
 
+static struct repacked_format format_of(const struct ggml_tensor *tensor) {
+    return repacked_format(tensor->type, cpu_level()->repacked_rows(tensor->type));
+}
+
 // By type and extents alone, so that it stays the same for as long as the tensor lives.
 static bool can_repack(const struct ggml_tensor *tensor) {
-    return repacked_format(tensor->type).size > 0 && tensor->ne[1] % REPACKED_ROWS == 0 &&
-           ggml_is_contiguous(tensor) && !tensor->view_src;
+    const struct repacked_format f = format_of(tensor);
+    return f.rows > 0 && tensor->ne[1] % f.rows == 0 && ggml_is_contiguous(tensor) &&
+           !tensor->view_src;
 }
 
 static bool is_repacked_view(const struct ggml_tensor *tensor) {
@@ -51,7 +57,7 @@ static int32_t refuse_view(void) {
                          "a view of weights that were repacked can't be read or written");
 }
 
-// Repacks what is set, row by row: eight rows share a group of memory as long as themselves.
+// Repacks what is set: rows side by side share memory as long as themselves.
 static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
     (void)buffer;
@@ -60,12 +66,11 @@ static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tens
         memcpy((char *)tensor->data + offset, data, size);
         return GGML_HOST_OK;
     }
-    const struct repacked_format f = repacked_format(tensor->type);
-    const char *from = data;
-    for (int64_t row = 0; row < ggml_nrows(tensor); ++row) {
-        char *eight = (char *)tensor->data + (size_t)(row - row % REPACKED_ROWS) * tensor->nb[1];
-        repacked_write(f, from + (size_t)row * tensor->nb[1], (int)(row % REPACKED_ROWS),
-                       tensor->ne[0] / f.size, eight);
+    const struct repacked_format f = format_of(tensor);
+    for (int64_t row = 0; row < ggml_nrows(tensor); row += f.rows) {
+        const size_t at = (size_t)row * tensor->nb[1];
+        repacked_write(f, (const char *)data + at, tensor->nb[1], tensor->ne[0] / f.size,
+                       (char *)tensor->data + at);
     }
     return GGML_HOST_OK;
 }
@@ -79,12 +84,11 @@ static int32_t buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor
         memcpy(data, (const char *)tensor->data + offset, size);
         return GGML_HOST_OK;
     }
-    const struct repacked_format f = repacked_format(tensor->type);
+    const struct repacked_format f = format_of(tensor);
     char *to = data;
     for (int64_t row = 0; row < ggml_nrows(tensor); ++row) {
-        const char *eight =
-            (const char *)tensor->data + (size_t)(row - row % REPACKED_ROWS) * tensor->nb[1];
-        repacked_read(f, eight, (int)(row % REPACKED_ROWS), tensor->ne[0] / f.size,
+        const char *all = (const char *)tensor->data + (size_t)(row - row % f.rows) * tensor->nb[1];
+        repacked_read(f, all, (int)(row % f.rows), tensor->ne[0] / f.size,
                       to + (size_t)row * tensor->nb[1]);
     }
     return GGML_HOST_OK;

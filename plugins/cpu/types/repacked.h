@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Weights with eight rows side by side: of each block of the eight, the halves that fill no word,
-// then word by word those of all rows. A vector holds four bytes of every row, so that products
-// need no sums across lanes. Nothing is rounded, and the size stays the same.
+// Weights with as many rows side by side as a level's vectors have lanes: of each block of those,
+// the halves that fill no word, then word by word those of all rows. A vector holds four bytes of
+// every row, so that products need no sums across lanes. Nothing is rounded, and the size stays the
+// same.
 #ifndef CPU_REPACKED_H
 #define CPU_REPACKED_H
 
@@ -11,66 +12,80 @@
 #include "ggml-common.h"
 
 enum {
-    REPACKED_ROWS = 8,
     REPACKED_WORD = 4,
     REPACKED_MAX_BLOCK = 256, // elements
     // Bytes of REPACKED_MAX_BLOCK elements, at most.
-    REPACKED_MAX_BYTES = sizeof(block_q3_K),
+    REPACKED_MAX_BYTES = REPACKED_MAX_BLOCK / QK5_1 * sizeof(block_q5_1),
 };
 
-// How blocks of a type are laid; `size` is 0 for types that stay as they are: single tokens of
-// others are no faster with it (docs/performance.md).
+// How blocks of a type are laid.
 struct repacked_format {
+    int rows;        // side by side; 0 for types that can't be laid so
     int size, bytes; // of a block
-    int half_at;     // where it has the half that fills no word, behind all words, or -1
+    int half_at;     // where it has the half that fills no word: before all words, behind, or -1
 };
 
-static inline struct repacked_format repacked_format(enum ggml_type type) {
+#define REPACKED_FORMAT(name, size, half_at)                                                       \
+    ((struct repacked_format){rows, size, sizeof(block_##name), half_at})
+
+static inline struct repacked_format repacked_format(enum ggml_type type, int rows) {
     switch ((int)type) {
-    case GGML_TYPE_Q2_K: return (struct repacked_format){QK_K, sizeof(block_q2_K), -1};
-    case GGML_TYPE_Q3_K:
-        return (struct repacked_format){QK_K, sizeof(block_q3_K), offsetof(block_q3_K, d)};
-    default: return (struct repacked_format){0, 0, -1};
+    case GGML_TYPE_Q4_0: return REPACKED_FORMAT(q4_0, QK4_0, offsetof(block_q4_0, d));
+    case GGML_TYPE_Q4_1: return REPACKED_FORMAT(q4_1, QK4_1, -1);
+    case GGML_TYPE_Q5_0: return REPACKED_FORMAT(q5_0, QK5_0, offsetof(block_q5_0, d));
+    case GGML_TYPE_Q5_1: return REPACKED_FORMAT(q5_1, QK5_1, -1);
+    case GGML_TYPE_IQ4_NL: return REPACKED_FORMAT(iq4_nl, QK4_NL, offsetof(block_iq4_nl, d));
+    case GGML_TYPE_Q2_K: return REPACKED_FORMAT(q2_K, QK_K, -1);
+    case GGML_TYPE_Q3_K: return REPACKED_FORMAT(q3_K, QK_K, offsetof(block_q3_K, d));
+    case GGML_TYPE_Q4_K: return REPACKED_FORMAT(q4_K, QK_K, -1);
+    case GGML_TYPE_Q5_K: return REPACKED_FORMAT(q5_K, QK_K, -1);
+    case GGML_TYPE_IQ4_XS: return REPACKED_FORMAT(iq4_xs, QK_K, -1);
+    case GGML_TYPE_TQ2_0: return REPACKED_FORMAT(tq2_0, QK_K, offsetof(block_tq2_0, d));
+    default: return (struct repacked_format){0, 0, 0, -1};
     }
 }
 
-// Where words of eight blocks begin.
+// Where words of the rows' blocks begin.
 static inline int repacked_words_at(struct repacked_format f) {
-    return f.half_at >= 0 ? REPACKED_ROWS * (int)sizeof(ggml_half) : 0;
+    return f.half_at >= 0 ? f.rows * (int)sizeof(ggml_half) : 0;
 }
 
 static inline int repacked_words(struct repacked_format f) {
     return f.bytes / REPACKED_WORD;
 }
 
-// One of eight rows, n_blocks blocks from where the eight begin, as plain blocks.
+// Where the first word of a plain block is.
+static inline int repacked_first_word(struct repacked_format f) {
+    return f.half_at == 0 ? (int)sizeof(ggml_half) : 0;
+}
+
+// One of the rows, n_blocks blocks from where all begin, as plain blocks.
 static inline void repacked_read(struct repacked_format f, const char *from, int row,
                                  int64_t n_blocks, char *to) {
     const char *words = from + repacked_words_at(f) + row * REPACKED_WORD;
     for (int64_t b = 0; b < n_blocks; ++b) {
         if (f.half_at >= 0)
             memcpy(to + f.half_at, from + row * (int)sizeof(ggml_half), sizeof(ggml_half));
+        char *first = to + repacked_first_word(f);
         for (int w = 0; w < repacked_words(f); ++w)
-            memcpy(to + w * REPACKED_WORD, words + w * REPACKED_ROWS * REPACKED_WORD,
-                   REPACKED_WORD);
-        from += REPACKED_ROWS * f.bytes;
-        words += REPACKED_ROWS * f.bytes;
+            memcpy(first + w * REPACKED_WORD, words + w * f.rows * REPACKED_WORD, REPACKED_WORD);
+        from += f.rows * f.bytes;
+        words += f.rows * f.bytes;
         to += f.bytes;
     }
 }
 
-// The reverse of it.
-static inline void repacked_write(struct repacked_format f, const char *from, int row,
+// All of the rows, which are `stride` bytes apart: the reverse of it.
+static inline void repacked_write(struct repacked_format f, const char *from, size_t stride,
                                   int64_t n_blocks, char *to) {
-    char *words = to + repacked_words_at(f) + row * REPACKED_WORD;
     for (int64_t b = 0; b < n_blocks; ++b) {
-        if (f.half_at >= 0)
-            memcpy(to + row * (int)sizeof(ggml_half), from + f.half_at, sizeof(ggml_half));
-        for (int w = 0; w < repacked_words(f); ++w)
-            memcpy(words + w * REPACKED_ROWS * REPACKED_WORD, from + w * REPACKED_WORD,
-                   REPACKED_WORD);
-        to += REPACKED_ROWS * f.bytes;
-        words += REPACKED_ROWS * f.bytes;
+        for (int row = 0; row < f.rows && f.half_at >= 0; ++row, to += sizeof(ggml_half))
+            memcpy(to, from + (size_t)row * stride + f.half_at, sizeof(ggml_half));
+        const char *words = from + repacked_first_word(f);
+        for (int w = 0; w < repacked_words(f); ++w, words += REPACKED_WORD) {
+            for (int row = 0; row < f.rows; ++row, to += REPACKED_WORD)
+                memcpy(to, words + (size_t)row * stride, REPACKED_WORD);
+        }
         from += f.bytes;
     }
 }

@@ -128,8 +128,8 @@ static void compute_rounded(const struct product *p, const struct cpu_task *task
             const int64_t matrix = at / items;
             const struct gemm_rows rows = open_matrix(p, matrix, 0, p->n_columns, columns);
             const struct gemm_piece piece = piece_of(&some, matrix * items, at, a->ne[1]);
-            if (matrix != rounded)
-                CPU_FN(cpu_round_columns)(rows.type, columns, p->n_columns, rows.k, work);
+            if (matrix != rounded) CPU_FN(cpu_round_columns)
+            (rows.type, p->repacked, columns, p->n_columns, rows.k, work);
             rounded = matrix;
             (p->repacked ? CPU_FN(cpu_mul_repacked)
                          : CPU_FN(cpu_mul_rounded))(&rows, &piece, columns, p->n_columns, work);

@@ -121,7 +121,7 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
     for (int64_t c = 0; c < n; ++c)
         columns[c] = column_at(x, first + c);
     if (experts_in_fours(x, n)) {
-        CPU_FN(cpu_round_columns)(rows.type, columns, n, rows.k, work);
+        CPU_FN(cpu_round_columns)(rows.type, x->repacked, columns, n, rows.k, work);
         const struct gemm_piece all = gemm_all(row, end - row);
         (x->repacked ? CPU_FN(cpu_mul_repacked) : CPU_FN(cpu_mul_rounded))(&rows, &all, columns, n,
                                                                            work);

@@ -180,7 +180,7 @@ static void fetch_next(const char *const *rows, size_t ahead, size_t size) {
 static void pack_panel(const struct gemm_rows *rows, int64_t row, int64_t n_rows, int64_t n_lanes,
                        int64_t k0, int64_t k, size_t ahead, struct strip_panel *panel) {
     const struct type_row *type = &type_rows[rows->type];
-    if (rows->repacked && pack_repacked(rows, row, n_rows, k0, k, panel)) return;
+    if (rows->repacked && pack_repacked(rows, row, n_rows, k0, k, ahead, panel)) return;
     char blocks[ROWS][REPACKED_MAX_BYTES];
     for (int64_t v = 0; v < n_lanes; v += ROWS) {
         const char *lanes[ROWS];
@@ -205,9 +205,10 @@ static void compute_panel(const struct gemm_rows *rows, const struct tile *all, 
         to.k = MIN(k1 - from, STRIP_DEPTH);
         to.first = from == 0;
         // The next part of these rows, or the first one of the next rows.
+        const size_t together = rows->repacked ? REPACKED_ROWS : 1;
         const size_t ahead = from + STRIP_DEPTH < k1
-                                 ? bytes_of(rows, STRIP_DEPTH)
-                                 : PANEL_ROWS * rows->stride - bytes_of(rows, from - k0);
+                                 ? bytes_of(rows, STRIP_DEPTH) * together
+                                 : PANEL_ROWS * rows->stride - bytes_of(rows, from - k0) * together;
         pack_panel(rows, to.row, to.n_rows, n_vectors * ROWS, from, to.k, ahead, panel);
         for (int64_t c = 0; c < all->n_columns; c += STRIP_COLUMNS) {
             to.columns = all->columns + c;

@@ -6,6 +6,16 @@
 
 #include "ops/mul_mat/rounded/repacked_lanes.h"
 
+int CPU_FN(cpu_repacked_rows)(enum ggml_type type) {
+    if (!CPU_REPACKS) return 0;
+    switch ((int)type) {
+#define CPU_BLOCK_ROW(NAME, ...) case GGML_TYPE_##NAME:
+#include "ops/mul_mat/rounded/repacked_list.inl"
+        return REPACKED_ROWS;
+    default: return 0;
+    }
+}
+
 #if defined(__AVX2__) && !defined(__AVX512F__)
 
 #include "ops/mul_mat/rounded/rounded_lines.h"
@@ -124,7 +134,7 @@ CPU_INLINE void add_minima(const struct block_format f, const vb *minima, const 
 CPU_INLINE void add_block(const struct block_format f, const char *block,
                           const struct rounded *part, const int columns, const bool for_lanes,
                           __m256 *sums) {
-    const char *words = block + repacked_words_at(repacked_format(f.type));
+    const char *words = block + repacked_words_at(repacked_format(f.type, REPACKED_ROWS));
     __m256 parts[ROUNDED_COLUMNS], offsets[ROUNDED_COLUMNS], scale, offset;
     vb scales[SCALE_WORDS], minima[SCALE_WORDS];
     CPU_UNROLLED
@@ -201,6 +211,49 @@ void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, const struct gemm_pi
         dot(&t, rounded_last(n_columns));
         for (int c = 0; c < n_columns; ++c)
             _mm256_storeu_ps(columns[c].y + r, t.sums[c / ROUNDED_COLUMNS][c % ROUNDED_COLUMNS]);
+    }
+}
+
+#elif defined(__AVX512VNNI__)
+
+#include "ops/mul_mat/rounded/word_dots.h"
+
+enum { AHEAD = 8192 }; // bytes to what is asked for
+
+// A function for each type, in which everything about the type is a constant; three columns are
+// computed as four, of which the last is not stored.
+typedef void (*dot_fn)(struct word_tile *t, int last);
+
+#define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
+    static void dot_##name(struct word_tile *t, int last) {                                        \
+        const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
+        if (last == 1)                                                                             \
+            dot_words(f, t, 1, true);                                                              \
+        else if (last == 2)                                                                        \
+            dot_words(f, t, 2, true);                                                              \
+        else                                                                                       \
+            dot_words(f, t, ROUNDED_COLUMNS, true);                                                \
+    }
+#include "ops/mul_mat/rounded/repacked_list.inl"
+
+static const dot_fn dot_of[GGML_TYPE_COUNT] = {
+#define CPU_BLOCK_ROW(NAME, name, ...) [GGML_TYPE_##NAME] = dot_##name,
+#include "ops/mul_mat/rounded/repacked_list.inl"
+};
+
+// `memory` holds the columns as cpu_round_columns() left them. Rows are read in one stream.
+void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, const struct gemm_piece *piece,
+                              const struct gemm_column *columns, int64_t n_columns, void *memory) {
+    const int64_t end = piece->row + piece->end;
+    struct word_tile t = {.k = rows->k, .x = memory};
+    t.fours = (int)rounded_before(n_columns) / ROUNDED_COLUMNS;
+    t.next_step = REPACKED_ROWS * rows->stride / (size_t)MAX(rows->k / ROUNDED_GROUP, 1);
+    for (int64_t r = piece->row + piece->begin; r < end; r += REPACKED_ROWS) {
+        t.rows[0] = rows->data + (size_t)r * rows->stride;
+        t.next = t.rows[0] + AHEAD;
+        dot_of[rows->type](&t, rounded_last(n_columns));
+        for (int c = 0; c < n_columns; ++c)
+            vf_store(columns[c].y + r, t.sums[c / ROUNDED_COLUMNS][c % ROUNDED_COLUMNS][0]);
     }
 }
 

@@ -12,12 +12,16 @@ enum {
     CPU_REPACKS_x86_64_v2 = 0,
     CPU_REPACKS_x86_64_v3 = 1,
     CPU_REPACKS_x86_64_v4 = 0,
-    CPU_REPACKS_x86_64_v4_vnni = 0,
+    CPU_REPACKS_x86_64_v4_vnni = 1,
     CPU_REPACKS_neon = 0,
     CPU_REPACKS_dotprod = 0,
     CPU_REPACKS_i8mm = 0,
     CPU_REPACKS = CPU_PASTE(CPU_REPACKS, CPU_LEVEL),
 };
+
+// How many rows of the type lie side by side in repacked memory; 0 where single tokens are no
+// faster with it (docs/performance.md). [any-thread]
+int CPU_FN(cpu_repacked_rows)(enum ggml_type type);
 
 // As cpu_mul_rounded(): all numbers of rows are multiples of REPACKED_ROWS. Every result is summed
 // in the same order, whatever rows and columns are computed together.

@@ -73,10 +73,11 @@ static struct rounded *round_four(enum ggml_type type, const struct gemm_column 
     return out;
 }
 
-void CPU_FN(cpu_round_columns)(enum ggml_type type, const struct gemm_column *columns,
-                               int64_t n_columns, int64_t k, void *memory) {
+void CPU_FN(cpu_round_columns)(enum ggml_type type, bool repacked,
+                               const struct gemm_column *columns, int64_t n_columns, int64_t k,
+                               void *memory) {
     struct rounded *out = memory;
-    const bool for_lanes = n_columns >= least_in_lanes(type);
+    const bool for_lanes = n_columns >= least_in_lanes(type) || (repacked && LANES == 16);
     const int64_t before = rounded_before(n_columns);
     for (int64_t c = 0; c < before; c += ROUNDED_COLUMNS)
         out = round_four(type, columns + c, ROUNDED_COLUMNS, k, for_lanes, ROUNDED_COLUMNS, out);
@@ -385,11 +386,11 @@ typedef void (*lanes_fn)(struct word_tile *t, int last);
         const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
         if (least_in_lanes(GGML_TYPE_##NAME) < NEVER_IN_LANES) {                                   \
             if (last == 1)                                                                         \
-                dot_words(f, t, 1);                                                                \
+                dot_words(f, t, 1, false);                                                         \
             else if (last == 2)                                                                    \
-                dot_words(f, t, 2);                                                                \
+                dot_words(f, t, 2, false);                                                         \
             else                                                                                   \
-                dot_words(f, t, COLUMNS);                                                          \
+                dot_words(f, t, COLUMNS, false);                                                   \
         }                                                                                          \
     }
 #include "ops/mul_mat/rounded/rounded_list.inl"

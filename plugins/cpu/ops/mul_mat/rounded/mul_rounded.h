@@ -37,11 +37,12 @@ static inline bool in_fours(enum ggml_type type, int64_t n, int64_t k, bool repa
     return (are_opened_once(type, repacked) || is_plain) && rounded_size(k, n) <= ROUNDED_CACHED;
 }
 
-// Rounds each column, for rows of the type, to the nearest multiples of its groups' scales; memory
-// holds rounded_size(k, n_columns). A group with an infinity keeps only the infinities, one with
-// NaN is NaN.
-void CPU_FN(cpu_round_columns)(enum ggml_type type, const struct gemm_column *columns,
-                               int64_t n_columns, int64_t k, void *memory);
+// Rounds each column, for rows of the type, repacked or not, to the nearest multiples of its
+// groups' scales; memory holds rounded_size(k, n_columns). A group with an infinity keeps only the
+// infinities, one with NaN is NaN.
+void CPU_FN(cpu_round_columns)(enum ggml_type type, bool repacked,
+                               const struct gemm_column *columns, int64_t n_columns, int64_t k,
+                               void *memory);
 
 // As cpu_mul_vec() with columns that were rounded, for every type of blocks; n_columns <=
 // ROUNDED_MOST.

@@ -75,24 +75,24 @@ CPU_INLINE void put_scales(const struct block_format f, const struct word_panel 
         vf_store(to->offsets + at, scales * (float)-rounded_bias(f.type));
 }
 
-CPU_INLINE void pack_block_32(const struct block_format f, const char *const *rows, int64_t at,
+CPU_INLINE void pack_block_32(const struct block_format f, const struct lane_blocks *blocks,
                               int64_t first, const struct word_panel *to) {
     struct word_block b = {.scale = {0}};
     wb numbers[GROUP_WORDS];
-    open_block_32(f, rows, at, &b, numbers);
+    open_block_32(f, blocks, &b, numbers);
     put_numbers(f, to, first, numbers);
     put_scales(f, to, first, b.scale, b.offset);
 }
 
-CPU_INLINE void pack_block_256(const struct block_format f, const char *const *rows,
+CPU_INLINE void pack_block_256(const struct block_format f, const struct lane_blocks *blocks,
                                const struct word_panel *to) {
     struct word_block b = {.scale = {0}};
     struct word_cache cache;
-    open_block_256(f, rows, &b);
+    open_block_256(f, blocks, &b);
     CPU_UNROLLED
     for (int g = 0; g < WORD_GROUPS; ++g) {
         wb numbers[GROUP_WORDS];
-        block_numbers_256(f, rows, g, &cache, numbers);
+        block_numbers_256(f, blocks, g, &cache, numbers);
         put_numbers(f, to, g * ROUNDED_GROUP, numbers);
     }
     const int groups = f.size / f.group;
@@ -128,26 +128,32 @@ CPU_INLINE bool lies_in_words(const enum ggml_type type) {
     }
 }
 
-// k elements of LANES rows, whole blocks.
+// k elements of LANES rows, whole blocks; those that are repacked all begin at the first.
 CPU_INLINE void pack_lanes(const struct block_format f, const char *const *rows, int64_t k,
-                           const struct word_panel *to) {
-    if (f.size != ROUNDED_GROUP) {
-        pack_block_256(f, rows, to);
-        return;
+                           const struct word_panel *to, const bool repacked) {
+    for (int64_t block = 0; block < k / f.size; ++block) {
+        const struct lane_blocks blocks = repacked ? repacked_blocks(f, rows[0], block * f.bytes)
+                                                   : plain_blocks(rows, block * f.bytes);
+        if (f.size == ROUNDED_GROUP)
+            pack_block_32(f, &blocks, block * ROUNDED_GROUP, to);
+        else
+            pack_block_256(f, &blocks, to);
     }
-    for (int64_t block = 0; block < k / ROUNDED_GROUP; ++block)
-        pack_block_32(f, rows, block * f.bytes, block * ROUNDED_GROUP, to);
+}
+
+// Rows from `r` on of those that are packed together.
+CPU_INLINE struct word_panel words_of(const struct panel_rows *to, const int r) {
+    const int64_t first = to->first + r;
+    return (struct word_panel){to->panel->numbers + first * WORD, to->panel->scales + first,
+                               to->panel->offsets + first, to->panel->starts + first, to->stride};
 }
 
 // ROWS rows, where the type has this way.
 CPU_INLINE bool pack_in_words(const struct block_format f, const struct panel_rows *to) {
     if (!lies_in_words(f.type)) return false;
     for (int r = 0; r < ROWS; r += LANES) {
-        const int64_t first = to->first + r;
-        const struct word_panel words = {to->panel->numbers + first * WORD,
-                                         to->panel->scales + first, to->panel->offsets + first,
-                                         to->panel->starts + first, to->stride};
-        pack_lanes(f, to->rows + r, to->k, &words);
+        const struct word_panel words = words_of(to, r);
+        pack_lanes(f, to->rows + r, to->k, &words, false);
     }
     return true;
 }

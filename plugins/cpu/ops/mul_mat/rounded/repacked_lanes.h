@@ -4,6 +4,7 @@
 #ifndef CPU_REPACKED_LANES_H
 #define CPU_REPACKED_LANES_H
 
+#include "gemm/gemm.h"
 #include "ops/mul_mat/rounded/rounded.h"
 #include "simd/bytes.h"
 #include "types/blocks.h"
@@ -117,7 +118,7 @@ CPU_INLINE void lanes_factors(const struct block_format f, const char *block, co
 // those from `row` on of n_rows. Nothing has to be moved across lanes.
 CPU_INLINE void lanes_to_panel(const struct block_format f, const char *block, int64_t first,
                                const int row, const int n_rows, struct strip_panel *panel) {
-    const char *words = block + repacked_words_at(repacked_format(f.type));
+    const char *words = block + repacked_words_at(repacked_format(f.type, REPACKED_ROWS));
     vb scales[SCALE_WORDS], minima[SCALE_WORDS];
     __m256 scale, offset;
     lanes_scales(f.type, words, scales, minima);

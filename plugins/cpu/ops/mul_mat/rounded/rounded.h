@@ -160,6 +160,17 @@ static inline int rounded_bias(const enum ggml_type type) {
     }
 }
 
+// The same with AVX-512, where those of types of eight bits are made bytes without sign too.
+static inline int quarter_bias(const enum ggml_type type) {
+    switch (type) {
+    case GGML_TYPE_NVFP4: return 12;
+    case GGML_TYPE_Q8_0:
+    case GGML_TYPE_IQ4_NL:
+    case GGML_TYPE_IQ4_XS: return 128;
+    default: return rounded_bias(type);
+    }
+}
+
 // Whether src1 may be rounded to BF16, that src0 is, where many columns share a matrix.
 static inline bool rounds_to_bf16(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];

@@ -89,17 +89,6 @@ CPU_INLINE __m512i quarters_lookup(const int8_t *values, const int bias, __m512i
         _mm512_broadcast_i32x4(_mm_add_epi8(table, _mm_set1_epi8((char)bias))), index);
 }
 
-// What numbers without sign are larger by, here of types of eight bits too.
-CPU_INLINE int quarter_bias(const enum ggml_type type) {
-    switch (type) {
-    case GGML_TYPE_NVFP4: return 12;
-    case GGML_TYPE_Q8_0:
-    case GGML_TYPE_IQ4_NL:
-    case GGML_TYPE_IQ4_XS: return 128;
-    default: return rounded_bias(type);
-    }
-}
-
 // What products of 32 biased numbers begin with: -bias times the column's that a lane adds up.
 CPU_INLINE void quarters_start(const enum ggml_type type, const int8_t *numbers, int32_t *out) {
     const __m128i one = _mm_set1_epi8(1);

@@ -101,7 +101,8 @@ CPU_INLINE void pack_eights(const struct block_format f, const struct gemm_rows 
 
 // False for types that aren't repacked.
 static bool pack_repacked(const struct gemm_rows *rows, int64_t row, int64_t n_rows, int64_t k0,
-                          int64_t k, struct strip_panel *panel) {
+                          int64_t k, size_t ahead, struct strip_panel *panel) {
+    (void)ahead;
     switch ((int)rows->type) {
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
     case GGML_TYPE_##NAME:                                                                         \

@@ -43,8 +43,8 @@ CPU_INLINE bool pack_in_words(const struct block_format f, const struct panel_ro
 
 // No level of this family repacks.
 static bool pack_repacked(const struct gemm_rows *rows, int64_t row, int64_t n_rows, int64_t k0,
-                          int64_t k, struct strip_panel *panel) {
-    (void)rows, (void)row, (void)n_rows, (void)k0, (void)k, (void)panel;
+                          int64_t k, size_t ahead, struct strip_panel *panel) {
+    (void)rows, (void)row, (void)n_rows, (void)k0, (void)k, (void)ahead, (void)panel;
     return false;
 }
 

@@ -18,7 +18,7 @@ enum {
     WORD_ROWS = WORD_VECTORS * LANES,
 };
 
-// Rows beyond the last repeat it.
+// Rows beyond the last repeat it; those that are repacked all begin at the first.
 struct word_tile {
     const char *rows[WORD_ROWS];
     int64_t k;
@@ -243,20 +243,38 @@ CPU_INLINE void store_numbers(const enum ggml_type type, const wb *numbers, cons
         out->numbers[i][v] = numbers[i] + (uint8_t)(word_bias(type) - rounded_bias(type));
 }
 
+// The blocks of vector v of the rows that begin at `at`.
+CPU_INLINE struct lane_blocks blocks_at(const struct block_format f, const struct word_tile *t,
+                                        int64_t at, const int v, const bool repacked) {
+    return repacked ? repacked_blocks(f, t->rows[0], at) : plain_blocks(t->rows + v * LANES, at);
+}
+
+// The same of blocks of 256, of which more than a few fields are read: `rows` will have where they
+// begin.
+CPU_INLINE struct lane_blocks large_blocks_at(const struct block_format f,
+                                              const struct word_tile *t, int64_t at, const int v,
+                                              const bool repacked, const char **rows) {
+    if (repacked) return repacked_blocks(f, t->rows[0], at);
+    CPU_UNROLLED
+    for (int r = 0; r < LANES; ++r)
+        rows[r] = t->rows[v * LANES + r] + at;
+    return plain_blocks(rows, 0);
+}
+
 // Opens a block of 32 of vector v of the rows, which is group g of the part.
-CPU_INLINE void open_words_32(const struct block_format f, const char *const *rows, int64_t at,
-                              int g, const int v, struct word_group *out, struct word_part *part) {
+CPU_INLINE void open_words_32(const struct block_format f, const struct lane_blocks *blocks, int g,
+                              const int v, struct word_group *out, struct word_part *part) {
     struct word_block b = {.scale = {0}};
     wb numbers[GROUP_WORDS];
-    open_block_32(f, rows, at, &b, numbers);
+    open_block_32(f, blocks, &b, numbers);
     store_numbers(f.type, numbers, v, out);
     out->scales[0][v] = b.scale;
     if (f.offset_at >= 0) part->offsets[g][v] = b.offset;
 }
 
 // Opens the block of 256 of vector v of the rows except for its groups.
-CPU_INLINE void open_words_256(const struct block_format f, const char *const *blocks, const int v,
-                               struct word_block *b, struct word_part *out) {
+CPU_INLINE void open_words_256(const struct block_format f, const struct lane_blocks *blocks,
+                               const int v, struct word_block *b, struct word_part *out) {
     open_block_256(f, blocks, b);
     out->scale[v] = b->scale;
     if (f.offset_at < 0) return;
@@ -267,9 +285,9 @@ CPU_INLINE void open_words_256(const struct block_format f, const char *const *b
 }
 
 // Group g of that block; they are opened in turn.
-CPU_INLINE void open_group_256(const struct block_format f, const char *const *blocks, const int g,
-                               const int v, const struct word_block *b, struct word_cache *cache,
-                               struct word_group *out) {
+CPU_INLINE void open_group_256(const struct block_format f, const struct lane_blocks *blocks,
+                               const int g, const int v, const struct word_block *b,
+                               struct word_cache *cache, struct word_group *out) {
     const int groups = ROUNDED_GROUP / f.group;
     CPU_UNROLLED
     for (int i = 0; i < groups; ++i) {
@@ -286,23 +304,23 @@ CPU_INLINE void open_group_256(const struct block_format f, const char *const *b
 }
 
 // Opens n groups of 32 of vector v of the rows, blocks from `at` on.
-CPU_INLINE void open_part(const struct block_format f, const char *const *rows, int64_t at, int n,
-                          const int v, struct word_part *out) {
+CPU_INLINE void open_part(const struct block_format f, const struct word_tile *t, int64_t at, int n,
+                          const int v, struct word_part *out, const bool repacked) {
     if (f.size == ROUNDED_GROUP) {
-        for (int g = 0; g < n; ++g, at += f.bytes)
-            open_words_32(f, rows, at, g, v, &out->groups[g], out);
+        for (int g = 0; g < n; ++g, at += f.bytes) {
+            const struct lane_blocks blocks = blocks_at(f, t, at, v, repacked);
+            open_words_32(f, &blocks, g, v, &out->groups[g], out);
+        }
         return;
     }
-    const char *blocks[LANES];
+    const char *rows[LANES];
+    const struct lane_blocks blocks = large_blocks_at(f, t, at, v, repacked, rows);
     struct word_block b = {.scale = {0}};
     struct word_cache cache;
-    CPU_UNROLLED
-    for (int r = 0; r < LANES; ++r)
-        blocks[r] = rows[r] + at;
-    open_words_256(f, blocks, v, &b, out);
+    open_words_256(f, &blocks, v, &b, out);
     CPU_UNROLLED
     for (int g = 0; g < WORD_GROUPS; ++g)
-        open_group_256(f, blocks, g, v, &b, &cache, &out->groups[g]);
+        open_group_256(f, &blocks, g, v, &b, &cache, &out->groups[g]);
 }
 
 // Rows side by side are too many streams for hardware to follow: those of the next tile are asked
@@ -393,11 +411,12 @@ CPU_INLINE int opened_together(const struct block_format f) {
 // Opens n blocks of 32 that are groups from g on of a part, and adds their products.
 CPU_INLINE void add_opened_32(const struct block_format f, struct word_tile *t, int64_t at, int g,
                               const int n, const struct rounded *x, const int columns,
-                              struct word_part *p) {
+                              struct word_part *p, const bool repacked) {
     struct word_group groups[2];
     CPU_UNROLLED
     for (int i = 0; i < n; ++i) {
-        open_words_32(f, t->rows, at + i * f.bytes, g + i, 0, &groups[i], p);
+        const struct lane_blocks blocks = blocks_at(f, t, at + i * f.bytes, 0, repacked);
+        open_words_32(f, &blocks, g + i, 0, &groups[i], p);
         fetch_next(f, t);
     }
     CPU_UNROLLED
@@ -408,21 +427,19 @@ CPU_INLINE void add_opened_32(const struct block_format f, struct word_tile *t, 
 // The same of a block of 256.
 CPU_INLINE void add_opened_256(const struct block_format f, struct word_tile *t, int64_t at,
                                const struct rounded *x, const int columns, struct word_part *p,
-                               vf (*products)[WORD_VECTORS]) {
+                               vf (*products)[WORD_VECTORS], const bool repacked) {
     const int n = opened_together(f);
-    const char *blocks[LANES];
+    const char *rows[LANES];
+    const struct lane_blocks blocks = large_blocks_at(f, t, at, 0, repacked, rows);
     struct word_block b = {.scale = {0}};
     struct word_cache cache;
-    CPU_UNROLLED
-    for (int r = 0; r < LANES; ++r)
-        blocks[r] = t->rows[r] + at;
-    open_words_256(f, blocks, 0, &b, p);
+    open_words_256(f, &blocks, 0, &b, p);
     CPU_UNROLLED
     for (int g = 0; g < WORD_GROUPS; g += n) {
         struct word_group groups[2];
         CPU_UNROLLED
         for (int i = 0; i < n; ++i) {
-            open_group_256(f, blocks, g + i, 0, &b, &cache, &groups[i]);
+            open_group_256(f, &blocks, g + i, 0, &b, &cache, &groups[i]);
             fetch_next(f, t);
         }
         CPU_UNROLLED
@@ -433,17 +450,17 @@ CPU_INLINE void add_opened_256(const struct block_format f, struct word_tile *t,
 
 // The same of a part that is opened meanwhile, and takes no memory.
 CPU_INLINE void add_as_opened(const struct block_format f, struct word_tile *t, int64_t at, int n,
-                              const struct rounded *x, const int columns) {
+                              const struct rounded *x, const int columns, const bool repacked) {
     const bool is_short = f.size == ROUNDED_GROUP;
     vf products[ROUNDED_COLUMNS][WORD_VECTORS] = {0}, offsets[ROUNDED_COLUMNS][WORD_VECTORS] = {0};
     struct word_part p;
     if (is_short) {
         int g = 0;
         for (const int step = opened_together(f); g + step <= n; g += step, at += step * f.bytes)
-            add_opened_32(f, t, at, g, step, x, columns, &p);
-        if (g < n) add_opened_32(f, t, at, g, 1, x, columns, &p);
+            add_opened_32(f, t, at, g, step, x, columns, &p, repacked);
+        if (g < n) add_opened_32(f, t, at, g, 1, x, columns, &p, repacked);
     } else {
-        add_opened_256(f, t, at, x, columns, &p, products);
+        add_opened_256(f, t, at, x, columns, &p, products, repacked);
     }
     if (f.offset_at >= 0)
         add_part_offsets(f, &p, is_short ? n : f.size / f.group, x, columns,
@@ -452,7 +469,8 @@ CPU_INLINE void add_as_opened(const struct block_format f, struct word_tile *t, 
 }
 
 // Products of a tile with whole fours and then `last` columns.
-CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t, const int last) {
+CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t, const int last,
+                          const bool repacked) {
     const int64_t four = rounded_parts(t->k) * ROUNDED_COLUMNS; // from one to the next
     const int fours = last == ROUNDED_COLUMNS ? t->fours + 1 : t->fours;
     struct word_part part;
@@ -461,11 +479,11 @@ CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t, cons
         const int64_t at = first / f.size * f.bytes, i = first / ROUNDED_DEPTH;
         const int n = (int)(MIN(t->k - first, ROUNDED_DEPTH) / ROUNDED_GROUP);
         if (opens_meanwhile(f) && t->fours == 0) {
-            add_as_opened(f, t, at, n, t->x + i * last, last);
+            add_as_opened(f, t, at, n, t->x + i * last, last, repacked);
             continue;
         }
         for (int v = 0; v < WORD_VECTORS; ++v)
-            open_part(f, t->rows + v * LANES, at, n, v, &part);
+            open_part(f, t, at, n, v, &part, repacked);
         for (int q = 0; q < fours; ++q)
             add_part(f, t, q, &part, n, t->x + q * four + i * ROUNDED_COLUMNS, ROUNDED_COLUMNS);
         if (last < ROUNDED_COLUMNS)
