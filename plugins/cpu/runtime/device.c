@@ -138,13 +138,21 @@ static const struct ggml_device_table device_table = {
 
 static struct ggml_backend_device device_object = {.table = &device_table, .reg = &reg_object};
 
-static struct ggml_backend_buffer_type repacked_type = {.table = &cpu_repacked_table,
-                                                        .device = &device_object};
+static int repacked_rows(enum ggml_type type) {
+    return cpu_level()->repacked_rows(type);
+}
+
+static struct cpu_repacking repacking = {.rows = repacked_rows};
+static struct ggml_backend_buffer_type repacked_type = {
+    .table = &cpu_repacked_table,
+    .device = &device_object,
+    .context = &repacking,
+};
 
 ggml_backend_buffer_type_t *cpu_extra_buffer_types(ggml_backend_dev_t device) {
     static ggml_backend_buffer_type_t repacked[] = {&repacked_type, NULL}, none[] = {NULL};
     (void)device;
-    const bool repacks = cpu_level()->repacked_rows(GGML_TYPE_Q2_K) > 0; // if any type, this one
+    const bool repacks = repacked_rows(GGML_TYPE_Q2_K) > 0; // if any type, this one
     return repacks && !cpu_rounding_is_disabled() ? repacked : none;
 }
 

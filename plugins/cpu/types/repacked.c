@@ -5,7 +5,6 @@
 
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
-#include "runtime/level.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -19,25 +18,26 @@ static size_t type_alignment(ggml_backend_buffer_type_t buft) {
     return ALIGNMENT;
 }
 
-static struct repacked_format format_of(const struct ggml_tensor *tensor) {
-    return repacked_format(tensor->type, cpu_level()->repacked_rows(tensor->type));
+static struct repacked_format format_of(ggml_backend_buffer_type_t buft,
+                                        const struct ggml_tensor *tensor) {
+    const struct cpu_repacking *repacking = buft->context;
+    return repacked_format(tensor->type, repacking->rows(tensor->type));
 }
 
 // By type and extents alone, so that it stays the same for as long as the tensor lives.
-static bool can_repack(const struct ggml_tensor *tensor) {
-    const struct repacked_format f = format_of(tensor);
+static bool can_repack(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
+    const struct repacked_format f = format_of(buft, tensor);
     return f.rows > 0 && tensor->ne[1] % f.rows == 0 && ggml_is_contiguous(tensor) &&
            !tensor->view_src;
 }
 
-static bool is_repacked_view(const struct ggml_tensor *tensor) {
-    return tensor->view_src && can_repack(tensor->view_src);
+static bool is_repacked_view(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
+    return tensor->view_src && can_repack(buft, tensor->view_src);
 }
 
 // Repacked weights are set and read as a whole, as rows are woven into one another.
 static size_t type_access_unit(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
-    (void)buft;
-    return can_repack(tensor) || is_repacked_view(tensor) ? SIZE_MAX : 1;
+    return can_repack(buft, tensor) || is_repacked_view(buft, tensor) ? SIZE_MAX : 1;
 }
 
 // --- buffers -------------------------------------------------------------------------------------
@@ -60,13 +60,12 @@ static int32_t refuse_view(void) {
 // Repacks what is set: rows side by side share memory as long as themselves.
 static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
-    (void)buffer;
-    if (is_repacked_view(tensor)) return refuse_view();
-    if (!can_repack(tensor)) {
+    if (is_repacked_view(buffer->buft, tensor)) return refuse_view();
+    if (!can_repack(buffer->buft, tensor)) {
         memcpy((char *)tensor->data + offset, data, size);
         return GGML_HOST_OK;
     }
-    const struct repacked_format f = format_of(tensor);
+    const struct repacked_format f = format_of(buffer->buft, tensor);
     for (int64_t row = 0; row < ggml_nrows(tensor); row += f.rows) {
         const size_t at = (size_t)row * tensor->nb[1];
         repacked_write(f, (const char *)data + at, tensor->nb[1], tensor->ne[0] / f.size,
@@ -78,13 +77,12 @@ static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tens
 // The way back: what is read is what was set, to the byte.
 static int32_t buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
                           void *data, size_t offset, size_t size) {
-    (void)buffer;
-    if (is_repacked_view(tensor)) return refuse_view();
-    if (!can_repack(tensor)) {
+    if (is_repacked_view(buffer->buft, tensor)) return refuse_view();
+    if (!can_repack(buffer->buft, tensor)) {
         memcpy(data, (const char *)tensor->data + offset, size);
         return GGML_HOST_OK;
     }
-    const struct repacked_format f = format_of(tensor);
+    const struct repacked_format f = format_of(buffer->buft, tensor);
     char *to = data;
     for (int64_t row = 0; row < ggml_nrows(tensor); ++row) {
         const char *all = (const char *)tensor->data + (size_t)(row - row % f.rows) * tensor->nb[1];
@@ -127,16 +125,12 @@ const struct ggml_buffer_type_table cpu_repacked_table = {
     .get_access_unit = type_access_unit,
 };
 
-// A view that has no buffer yet lies where its owner does.
-static bool is_repacked_memory(const struct ggml_tensor *tensor) {
+// Tensors in this memory that were not repacked are nothing that a kernel takes. A view that has no
+// buffer yet lies where its owner does.
+enum cpu_layout cpu_layout_of(const struct ggml_tensor *tensor) {
     const struct ggml_tensor *owner = tensor->view_src ? tensor->view_src : tensor;
     const ggml_backend_buffer_t buffer = tensor->buffer ? tensor->buffer : owner->buffer;
-    return buffer && buffer->buft && buffer->buft->table == &cpu_repacked_table;
-}
-
-// Tensors in this memory that were not repacked are nothing that a kernel takes.
-enum cpu_layout cpu_layout_of(const struct ggml_tensor *tensor) {
-    if (!is_repacked_memory(tensor)) return CPU_LAYOUT_PLAIN;
-    if (can_repack(tensor)) return CPU_LAYOUT_REPACKED;
-    return CPU_LAYOUT_OTHER;
+    if (!buffer || !buffer->buft || buffer->buft->table != &cpu_repacked_table)
+        return CPU_LAYOUT_PLAIN;
+    return can_repack(buffer->buft, tensor) ? CPU_LAYOUT_REPACKED : CPU_LAYOUT_OTHER;
 }

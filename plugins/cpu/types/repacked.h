@@ -90,6 +90,11 @@ static inline void repacked_write(struct repacked_format f, const char *from, si
     }
 }
 
+// How weights are repacked: the context of the buffer type.
+struct cpu_repacking {
+    int (*rows)(enum ggml_type type); // side by side, or 0; always the same [any-thread]
+};
+
 // Of the buffer type whose tensors are laid so when they are set, if their type and extents allow
 // it.
 extern const struct ggml_buffer_type_table cpu_repacked_table;
