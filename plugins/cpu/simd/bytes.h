@@ -15,7 +15,7 @@
 
 // Put before a loop over constants.
 #if defined(__GNUC__) && !defined(__clang__)
-#define CPU_UNROLLED _Pragma("GCC unroll 8")
+#define CPU_UNROLLED _Pragma("GCC unroll 32")
 #else
 #define CPU_UNROLLED
 #endif

@@ -98,14 +98,15 @@ CPU_INLINE void quad_store(float *p, quad v) {
     memcpy(p, &v, sizeof(v));
 }
 
-// Adds the vector's groups of QUAD lanes; one group is left.
+// Adds the vector's groups of QUAD lanes, halves of it first; one group is left.
 CPU_INLINE quad vf_sum_quads(vf v) {
     quad part[LANES / QUAD + 1];
     memcpy(part, &v, sizeof(v));
-    quad sum = part[0];
-    for (int i = 1; i < LANES / QUAD; ++i)
-        sum += part[i];
-    return sum;
+    for (int n = LANES / QUAD / 2; n > 0; n /= 2) {
+        for (int i = 0; i < n; ++i)
+            part[i] += part[i + n];
+    }
+    return part[0];
 }
 
 // Groups of four are added first, then the four lanes in pairs.
@@ -143,6 +144,19 @@ CPU_INLINE void vf_sum_eight(const vf *v, float *y) {
     const __m256 bd =
         _mm256_unpacklo_ps(pairs[1], pairs[3]) + _mm256_unpackhi_ps(pairs[1], pairs[3]);
     vf_store(y, _mm256_unpacklo_ps(ac, bd) + _mm256_unpackhi_ps(ac, bd));
+#elif defined(__AVX512F__)
+    __m512 halves[4], quads[2]; // of v[i] and v[i + 4]; of those and v[i + 1] and v[i + 5]
+    for (int i = 0; i < 4; ++i)
+        halves[i] =
+            _mm512_shuffle_f32x4(v[i], v[i + 4], 0x44) + _mm512_shuffle_f32x4(v[i], v[i + 4], 0xEE);
+    for (int i = 0; i < 2; ++i)
+        quads[i] = _mm512_shuffle_f32x4(halves[2 * i], halves[2 * i + 1], 0x88) +
+                   _mm512_shuffle_f32x4(halves[2 * i], halves[2 * i + 1], 0xDD);
+    const __m512 pairs =
+        _mm512_unpacklo_ps(quads[0], quads[1]) + _mm512_unpackhi_ps(quads[0], quads[1]);
+    const __m512 sums = pairs + _mm512_permute_ps(pairs, 0x4E);
+    const __m512i lanes = _mm512_setr_epi32(0, 8, 1, 9, 4, 12, 5, 13, 0, 0, 0, 0, 0, 0, 0, 0);
+    _mm256_storeu_ps(y, _mm512_castps512_ps256(_mm512_permutexvar_ps(lanes, sums)));
 #else
     for (int i = 0; i<8; i += LANES> 1 ? QUAD : 1) {
         if (LANES > 1)

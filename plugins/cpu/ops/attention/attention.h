@@ -10,7 +10,7 @@ enum {
     ATTENTION_QUERIES = 64,        // query rows that share rows of K and V
     ATTENTION_KEYS = 64,           // rows of K and V per block, at most
     ATTENTION_ROW_BYTES = 1024,    // of each of so many rows; of more bytes, half as many
-    ATTENTION_STREAM_BYTES = 8192, // of a token's keys, or values, that are read together, at most
+    ATTENTION_STREAM_BYTES = 4096, // of a token's keys, or values, that are read together, at most
     ATTENTION_CHUNK = 256,         // rows of K and V that a thread takes at a time, at least
     ATTENTION_MAX_CHUNKS = 64,     // of a head
     ATTENTION_HEADER = 16, // floats before the sums of a row: the largest score, the weights' sum

@@ -35,6 +35,7 @@ CPU_INLINE void multiply_tile(const enum ggml_type type, const char *const *keys
         fetch_steps(ahead, 1);
     }
     if (i < n) {
+        CPU_UNROLLED
         for (int j = 0; j < n_keys; ++j)
             k[j] = vf_from_part(type, keys[j] + place_of(type, i), n - i);
         add_products(sums, k, q + i, stride, rows, n_keys);
