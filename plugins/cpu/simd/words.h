@@ -66,6 +66,29 @@ CPU_INLINE ww last_words(ww a, ww b) {
     return (ww)WIDE(unpackhi_epi32)((wi)a, (wi)b);
 }
 
+// 16 bytes of LANES rows, `at` bytes into each: word i of all becomes vector i.
+CPU_INLINE void rows_words(const char *const *rows, int64_t at, ww *words) {
+    ww in[16 / WORD];
+    CPU_UNROLLED
+    for (int i = 0; i < 16 / WORD; ++i)
+        in[i] = rows_load(rows + i, at);
+    const ww even_first = first_words(in[0], in[2]), even_last = last_words(in[0], in[2]);
+    const ww odd_first = first_words(in[1], in[3]), odd_last = last_words(in[1], in[3]);
+    words[0] = first_words(even_first, odd_first);
+    words[1] = last_words(even_first, odd_first);
+    words[2] = first_words(even_last, odd_last);
+    words[3] = last_words(even_last, odd_last);
+}
+
+// The halves `at` bytes into eight rows.
+CPU_INLINE v8h eight_halves(const char *const *rows, int64_t at) {
+    uint16_t h[8];
+    CPU_UNROLLED
+    for (int r = 0; r < 8; ++r)
+        memcpy(&h[r], rows[r] + at, sizeof(h[r]));
+    return (v8h){h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]};
+}
+
 // Entries of a table of 16.
 CPU_INLINE wb words_lookup(v16b table, wb index) {
     return (wb)WIDE(shuffle_epi8)(spread_16((__m128i)table), (wi)index);
@@ -109,6 +132,12 @@ CPU_INLINE vf halves_floats(v8h low, v8h high) {
 
 CPU_INLINE vf floats_of(wi v) {
     return __builtin_convertvector((vi)v, vf);
+}
+
+// The halves `at` bytes into LANES rows.
+CPU_INLINE vf rows_floats(const char *const *rows, int64_t at) {
+    const v8h low = eight_halves(rows, at);
+    return halves_floats(low, LANES == 16 ? eight_halves(rows + 8, at) : low);
 }
 
 // a * b + c, rounded once.

@@ -7,10 +7,102 @@
 #include "ops/attention/word_products.h"
 #include "ops/round_row.h"
 
+// --- scores --------------------------------------------------------------------------------------
+
+#if defined(__AVX512VNNI__)
+
+#include "simd/words.h"
+
+// A block of a row of queries: each number is 256 times `high` - 128, and `low`.
+struct digits {
+    uint8_t low[QK8_0], high[QK8_0];
+};
+
+_Static_assert(sizeof(struct digits) == QK8_0 * sizeof(int16_t), "in the place of the numbers");
+
+float CPU_FN(cpu_attention_round)(const float *x, int64_t n, int16_t *y) {
+    const float scale = round_row(x, n, y, sizeof(*y));
+    for (int64_t i = 0; i < n; i += QK8_0) {
+        int16_t numbers[QK8_0];
+        struct digits digits;
+        memcpy(numbers, y + i, sizeof(numbers));
+        for (int j = 0; j < QK8_0; ++j) {
+            digits.low[j] = (uint8_t)numbers[j];
+            digits.high[j] = (uint8_t)((numbers[j] >> 8) + 128);
+        }
+        memcpy(y + i, &digits, sizeof(digits));
+    }
+    return scale;
+}
+
+enum { KEY_WORDS = QK8_0 / WORD };
+
+// A block of each of LANES keys, which are lanes.
+struct key_block {
+    wi words[KEY_WORDS];
+    wi bias; // what the digits' products are to begin with
+    vf scales;
+};
+
+CPU_INLINE struct key_block open_keys(const char *const *keys, int64_t at) {
+    struct key_block b = {.bias = (wi){0}};
+    ww words[KEY_WORDS];
+    CPU_UNROLLED
+    for (int i = 0; i < KEY_WORDS; i += 16 / WORD)
+        rows_words(keys, at + (int64_t)offsetof(block_q8_0, qs) + i * WORD, words + i);
+    CPU_UNROLLED
+    for (int i = 0; i < KEY_WORDS; ++i) {
+        b.words[i] = (wi)words[i];
+        b.bias = _mm512_dpbusd_epi32(b.bias, _mm512_set1_epi8(1), b.words[i]);
+    }
+    b.bias = (wi)(-((vi)b.bias << 15));
+    b.scales = rows_floats(keys, at + (int64_t)offsetof(block_q8_0, d));
+    return b;
+}
+
+// Products with a block of a query, whose digits are at `query`, without its scale.
+CPU_INLINE vf multiply_block(const struct key_block *b, const char *query) {
+    wi low = b->bias, high = (wi){0};
+    CPU_UNROLLED
+    for (int i = 0; i < KEY_WORDS; ++i) {
+        const char *at = query + i * WORD;
+        low = _mm512_dpbusd_epi32(low, spread_word(at), b->words[i]);
+        high =
+            _mm512_dpbusd_epi32(high, spread_word(at + offsetof(struct digits, high)), b->words[i]);
+    }
+    return floats_of((wi)((vi)low + ((vi)high << 8))) * b->scales;
+}
+
+// Lanes hold keys: a scale is that of 16 products, and nothing is added across lanes.
+void CPU_FN(cpu_attention_block_scores)(const struct attention_lines *keys,
+                                        const struct attention_words *queries, int n_rows,
+                                        float *scores, int64_t score_stride) {
+    const int64_t n_blocks = keys->size / QK8_0;
+    const size_t stride = (size_t)queries->stride * sizeof(*queries->words);
+    struct ahead ahead = ahead_of(keys, (keys->n + LANES - 1) / LANES * n_blocks * (n_rows + 1));
+    for (int key = 0; key < keys->n; key += LANES) {
+        const char *k[LANES];
+        for (int j = 0; j < LANES; ++j)
+            k[j] = keys->data + (size_t)MIN(key + j, keys->n - 1) * keys->stride;
+        for (int64_t i = 0; i < n_blocks; ++i) {
+            const struct key_block block = open_keys(k, i * (int64_t)sizeof(block_q8_0));
+            fetch_steps(&ahead, 1);
+            const char *query = (const char *)(queries->words + i * QK8_0);
+            float *to = scores + key;
+            for (int r = 0; r < n_rows; ++r, query += stride, to += score_stride) {
+                vf sum = multiply_block(&block, query);
+                if (i > 0) sum += vf_load(to);
+                vf_store(to, i + 1 < n_blocks ? sum : sum * queries->scales[r]);
+                fetch_steps(&ahead, 1);
+            }
+        }
+    }
+}
+
+#else
+
 // Rows of K that are multiplied with so many queries together; KEYS_TOGETHER with a single one.
 enum { ROWS = 4, KEYS = VECTORS == 32 ? 4 : 2 };
-
-// --- scores --------------------------------------------------------------------------------------
 
 float CPU_FN(cpu_attention_round)(const float *x, int64_t n, int16_t *y) {
     return round_row(x, n, y, sizeof(*y));
@@ -87,6 +179,8 @@ void CPU_FN(cpu_attention_block_scores)(const struct attention_lines *keys,
             scores[r * score_stride + key] *= queries->scales[r];
     }
 }
+
+#endif
 
 // --- sums ----------------------------------------------------------------------------------------
 

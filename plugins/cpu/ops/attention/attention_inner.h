@@ -20,7 +20,7 @@ struct attention_lines {
 
 // Of F32, F16 or BF16: scores[r * score_stride + key] = <queries[r], key> for n_rows rows of
 // queries, which are query_stride floats from each other and end in zeros up to a multiple of 16.
-// Of the scores up to seven more are written than there are keys.
+// Scores are written up to a multiple of 16 keys.
 void CPU_FN(cpu_attention_scores)(const struct attention_lines *keys, const float *queries,
                                   int64_t query_stride, int n_rows, float *scores,
                                   int64_t score_stride);
@@ -34,16 +34,16 @@ void CPU_FN(cpu_attention_sums)(const struct attention_lines *values, const floa
 void CPU_FN(cpu_attention_special_sums)(const struct attention_lines *values, const float *weights,
                                         float *out);
 
-// Rows of queries rounded to whole numbers, `stride` of them from each other: element i of row r is
-// scales[r] * words[r * stride + i].
+// Rows of queries as cpu_attention_round() leaves them, `stride` numbers from each other, and their
+// scales.
 struct attention_words {
     const int16_t *words;
     int64_t stride;
     const float *scales;
 };
 
-// Rounds n elements of a row, whole blocks of 32, to y; returns its scale. That of a row with an
-// infinity or NaN is NaN.
+// Rounds n elements of a row, whole blocks of 32, to whole numbers of 16 bits, which y holds as the
+// level multiplies them; returns their scale. That of a row with an infinity or NaN is NaN.
 float CPU_FN(cpu_attention_round)(const float *x, int64_t n, int16_t *y);
 
 // The same three for Q8_0. Rows of weights can be read up to a multiple of 16.

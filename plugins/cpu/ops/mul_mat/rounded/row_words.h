@@ -83,16 +83,7 @@ CPU_INLINE void load_words(const struct lane_blocks *b, const int field, ww *wor
             words[i] = load_word(b, field + i * WORD);
         return;
     }
-    ww in[LOADED_WORDS];
-    CPU_UNROLLED
-    for (int i = 0; i < LOADED_WORDS; ++i)
-        in[i] = rows_load(b->rows + i, b->at + field);
-    const ww even_first = first_words(in[0], in[2]), even_last = last_words(in[0], in[2]);
-    const ww odd_first = first_words(in[1], in[3]), odd_last = last_words(in[1], in[3]);
-    words[0] = first_words(even_first, odd_first);
-    words[1] = last_words(even_first, odd_first);
-    words[2] = first_words(even_last, odd_last);
-    words[3] = last_words(even_last, odd_last);
+    rows_words(b->rows, b->at + field, words);
 }
 
 // 32 bytes of each block.
@@ -101,25 +92,15 @@ CPU_INLINE void load_group(const struct lane_blocks *b, const int field, ww *wor
     load_words(b, field + 16, words + LOADED_WORDS);
 }
 
-// The halves of eight blocks from `first` on.
-CPU_INLINE v8h load_eight_halves(const struct lane_blocks *b, const int field, const int first) {
-    uint16_t h[8];
-    CPU_UNROLLED
-    for (int r = 0; r < 8; ++r)
-        memcpy(&h[r], b->rows[first + r] + b->at + field, sizeof(h[r]));
-    return (v8h){h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]};
-}
-
 // The halves `field` bytes into each block as floats: in repacked rows those that fill no word.
 CPU_INLINE vf load_halves(const struct lane_blocks *b, const int field) {
-    v8h low, high;
     if (b->is_repacked) {
+        v8h low, high;
         memcpy(&low, b->halves, sizeof(low));
         memcpy(&high, b->halves + (LANES == 16 ? sizeof(low) : 0), sizeof(high));
         return halves_floats(low, high);
     }
-    low = load_eight_halves(b, field, 0);
-    return halves_floats(low, LANES == 16 ? load_eight_halves(b, field, 8) : low);
+    return rows_floats(b->rows, b->at + field);
 }
 
 // Bits `from` and up of each byte moved to bits `to` and up; `mask` keeps those that are wanted.
