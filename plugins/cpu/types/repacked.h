@@ -20,7 +20,7 @@ enum {
 
 // How blocks of a type are laid.
 struct repacked_format {
-    int rows;        // side by side; 0 for types that can't be laid so
+    int rows;        // side by side, a multiple of four; 0 for types that can't be laid so
     int size, bytes; // of a block
     int half_at;     // where it has the half that fills no word: before all words, behind, or -1
 };
@@ -75,18 +75,50 @@ static inline void repacked_read(struct repacked_format f, const char *from, int
     }
 }
 
+// Words of four rows, or of one row.
+typedef uint32_t repacked_quad __attribute__((vector_size(4 * REPACKED_WORD)));
+
+static inline repacked_quad repacked_load(const char *from) {
+    repacked_quad v;
+    memcpy(&v, from, sizeof(v));
+    return v;
+}
+
+// Four words of each of four rows, which are `stride` bytes apart, as a quad for each word; those
+// are `step` bytes apart.
+static inline void repacked_transpose(const char *from, size_t stride, char *to, int step) {
+    const repacked_quad a = repacked_load(from), b = repacked_load(from + stride),
+                        c = repacked_load(from + 2 * stride), d = repacked_load(from + 3 * stride);
+    const repacked_quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+                        cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+                        ab_last = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+                        cd_last = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const repacked_quad words[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
+                                    __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                                    __builtin_shufflevector(ab_last, cd_last, 0, 1, 4, 5),
+                                    __builtin_shufflevector(ab_last, cd_last, 2, 3, 6, 7)};
+    for (int w = 0; w < 4; ++w)
+        memcpy(to + w * step, &words[w], sizeof(words[w]));
+}
+
 // All of the rows, which are `stride` bytes apart: the reverse of it.
 static inline void repacked_write(struct repacked_format f, const char *from, size_t stride,
                                   int64_t n_blocks, char *to) {
-    for (int64_t b = 0; b < n_blocks; ++b) {
+    const int step = f.rows * REPACKED_WORD, n_words = repacked_words(f);
+    for (int64_t b = 0; b < n_blocks; ++b, from += f.bytes) {
         for (int row = 0; row < f.rows && f.half_at >= 0; ++row, to += sizeof(ggml_half))
             memcpy(to, from + (size_t)row * stride + f.half_at, sizeof(ggml_half));
         const char *words = from + repacked_first_word(f);
-        for (int w = 0; w < repacked_words(f); ++w, words += REPACKED_WORD) {
+        int w = 0;
+        for (; w + 4 <= n_words; w += 4, words += 4 * REPACKED_WORD, to += 4 * step) {
+            for (int row = 0; row < f.rows; row += 4)
+                repacked_transpose(words + (size_t)row * stride, stride, to + row * REPACKED_WORD,
+                                   step);
+        }
+        for (; w < n_words; ++w, words += REPACKED_WORD) {
             for (int row = 0; row < f.rows; ++row, to += REPACKED_WORD)
                 memcpy(to, words + (size_t)row * stride, REPACKED_WORD);
         }
-        from += f.bytes;
     }
 }
 

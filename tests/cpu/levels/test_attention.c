@@ -190,6 +190,11 @@ static const struct attention_case attention_cases[] = {
     {64, 96, 1, 300, 6, 2, 2, 2, GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 1, true, 8, 0},
     {32, 32, 7, 77, 1, 1, 1, 1, GGML_TYPE_Q8_0, GGML_TYPE_F16, 0, false, 0, 20},
     {96, 128, 1, 66, 10, 2, 5, 1, GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 0, false, 0, 0},
+    // Rows that become those of Q8_0 first, or floats.
+    {128, 128, 1, 300, 8, 2, 2, 1, GGML_TYPE_Q4_0, GGML_TYPE_Q4_0, 1, false, 0, 0},
+    {96, 64, 2, 77, 6, 2, 2, 2, GGML_TYPE_Q5_0, GGML_TYPE_IQ4_NL, 1, true, 8, 0},
+    {64, 96, 1, 70, 3, 3, 3, 1, GGML_TYPE_IQ4_NL, GGML_TYPE_Q5_0, 0, false, 0, 20},
+    {64, 64, 3, 130, 4, 2, 2, 1, GGML_TYPE_Q4_1, GGML_TYPE_Q5_1, 1, false, 0, 0},
     // Heads whose rows are so large that a block has 32 keys.
     {256, 256, 1, 300, 4, 4, 4, 1, GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 0, false, 0, 0},
     {256, 256, 1, 300, 4, 4, 4, 1, GGML_TYPE_F32, GGML_TYPE_F32, 0, false, 0, 0},
@@ -211,11 +216,13 @@ static struct ggml_tensor *build_attention(struct fixture *f, const struct atten
 }
 
 // Rows of queries are rounded to 32767 steps of their largest magnitude where they are multiplied
-// with few rows of Q8_0: fewer than 16 that share a head of keys and values.
+// with few rows of whole numbers with a scale: fewer than 16 that share a head of keys and values.
 static void oracle_rounded(const struct ggml_tensor *node, double *out) {
     const struct ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2];
     const int64_t shared = q->ne[2] / (k->ne[2] > v->ne[2] ? k->ne[2] : v->ne[2]);
-    if (k->type != GGML_TYPE_Q8_0 || q->ne[1] * shared >= 16) {
+    const bool rounds = k->type == GGML_TYPE_Q8_0 || k->type == GGML_TYPE_Q4_0 ||
+                        k->type == GGML_TYPE_Q5_0 || k->type == GGML_TYPE_IQ4_NL;
+    if (!rounds || q->ne[1] * shared >= 16) {
         oracle_flash_attn_ext(node, out);
         return;
     }

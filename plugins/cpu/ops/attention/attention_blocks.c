@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: MIT
 // Products and sums of few rows of queries with rows of Q8_0, whose blocks are numbers of eight
-// bits with one scale. Queries are rounded to numbers of 16 bits (ggml: of eight), so that a
-// block's products are added up as whole numbers. Weights are multiplied with a block's scales
-// first. A row's arithmetic is the same however many are computed together.
+// bits with one scale; those of some other types become such blocks first. Queries are rounded to
+// numbers of 16 bits (ggml: of eight), so that a block's products are added up as whole numbers.
+// Weights are multiplied with a block's scales first. A row's arithmetic is the same however many
+// are computed together.
 #include "ops/attention/attention_tiles.h"
 #include "ops/attention/word_products.h"
 #include "ops/round_row.h"
+
+// --- blocks --------------------------------------------------------------------------------------
+
+#define OPEN_BLOCKS(name)                                                                          \
+    for (int64_t i = 0; i < n / QK8_0; ++i) {                                                      \
+        const block_##name *block = (const block_##name *)(const void *)row + i;                   \
+        struct opened o;                                                                           \
+        memcpy(to, &block->d, sizeof(block->d));                                                   \
+        memcpy(to + offsetof(block_q8_0, qs), open_##name(block, &o), QK8_0);                      \
+        to += sizeof(block_q8_0);                                                                  \
+    }
+
+void CPU_FN(cpu_attention_open_bytes)(enum ggml_type type, const char *row, int64_t n, char *to) {
+    switch ((int)type) {
+    case GGML_TYPE_Q4_0: OPEN_BLOCKS(q4_0) break;
+    case GGML_TYPE_Q5_0: OPEN_BLOCKS(q5_0) break;
+    default: OPEN_BLOCKS(iq4_nl) break;
+    }
+}
 
 // --- scores --------------------------------------------------------------------------------------
 

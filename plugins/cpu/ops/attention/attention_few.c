@@ -55,9 +55,9 @@ static void place_memory(struct tile *t, float *work) {
     t->words = (int16_t *)(void *)(t->word_scales + ATTENTION_QUERIES);
 }
 
-// Whether keys are multiplied as they lie, with rounded queries.
+// Whether keys are multiplied as whole numbers, with rounded queries.
 static bool rounds(const struct tile *t) {
-    return t->a->rounds && t->a->k->type == GGML_TYPE_Q8_0;
+    return t->a->rounds && attention_has_bytes(t->a->k->type);
 }
 
 // Rows of one of the groups.
@@ -149,19 +149,26 @@ static void update_row(float *part, int64_t n, float *scores, float largest, int
         vf_store(out + i, vf_load(out + i) * factor);
 }
 
-// Rows of a block, unpacked where the inner kernels don't know the type.
+// Rows of a block as the inner kernels know them, which `opened` has room for: as they lie, of
+// Q8_0, or of floats.
 static struct attention_lines open_lines(const struct ggml_tensor *t, const char *data, int n_keys,
-                                         bool unpacks, float *unpacked) {
+                                         bool as_bytes, void *opened) {
     struct attention_lines lines = {
         .type = t->type, .data = data, .stride = t->nb[1], .size = t->ne[0], .n = n_keys};
-    if (!unpacks) return lines;
-    const int64_t stride = attention_padded(t->ne[0]);
+    if (!ggml_is_quantized(t->type) || (as_bytes && t->type == GGML_TYPE_Q8_0)) return lines;
+    lines.type = as_bytes ? GGML_TYPE_Q8_0 : GGML_TYPE_F32;
+    lines.data = opened;
+    lines.stride = as_bytes ? ggml_row_size(GGML_TYPE_Q8_0, t->ne[0])
+                            : (size_t)attention_padded(t->ne[0]) * sizeof(float);
     const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(t->type);
-    for (int j = 0; j < n_keys; ++j)
-        unpack(data + (size_t)j * t->nb[1], unpacked + j * stride, t->ne[0]);
-    lines.type = GGML_TYPE_F32;
-    lines.data = (const char *)unpacked;
-    lines.stride = (size_t)stride * sizeof(float);
+    for (int j = 0; j < n_keys; ++j) {
+        char *row = (char *)opened + (size_t)j * lines.stride;
+        const char *from = data + (size_t)j * t->nb[1];
+        if (as_bytes)
+            CPU_FN(cpu_attention_open_bytes)(t->type, from, t->ne[0], row);
+        else
+            unpack(from, (float *)(void *)row, t->ne[0]);
+    }
     return lines;
 }
 
@@ -187,9 +194,8 @@ static void multiply_keys(const struct tile *t, int group, int64_t key, int n_ke
     const struct attention *a = t->a;
     const struct attention_rows rows = group_rows(t, group);
     const int first = group * rows.n;
-    const bool unpacks = ggml_is_quantized(a->k->type) && !rounds(t);
     struct attention_lines lines =
-        open_lines(a->k, attention_keys(a, &rows, key), n_keys, unpacks, t->keys);
+        open_lines(a->k, attention_keys(a, &rows, key), n_keys, rounds(t), t->keys);
     if (next->end > next->first) set_ahead(&lines, t, group, a->k, next);
     if (rounds(t)) {
         const struct attention_words words = {t->words + first * t->k_size, t->k_size,
@@ -206,9 +212,9 @@ static void add_values(const struct tile *t, int group, int64_t key, int n_keys,
                        const struct attention_range *next) {
     const struct ggml_tensor *v = t->a->v;
     const struct attention_rows rows = group_rows(t, group);
-    const bool blocks = v->type == GGML_TYPE_Q8_0;
-    struct attention_lines lines = open_lines(v, attention_values(t->a, &rows, key), n_keys,
-                                              ggml_is_quantized(v->type) && !blocks, t->values);
+    const bool blocks = attention_has_bytes(v->type);
+    struct attention_lines lines =
+        open_lines(v, attention_values(t->a, &rows, key), n_keys, blocks, t->values);
     if (next->end > next->first) set_ahead(&lines, t, group, v, next);
     float *out = t->parts + group * rows.n * t->stride + ATTENTION_HEADER;
     if (t->special)

@@ -34,6 +34,15 @@ void CPU_FN(cpu_attention_sums)(const struct attention_lines *values, const floa
 void CPU_FN(cpu_attention_special_sums)(const struct attention_lines *values, const float *weights,
                                         float *out);
 
+// Types whose blocks are, or become exactly, those of Q8_0: 32 whole numbers with one scale.
+static inline bool attention_has_bytes(enum ggml_type type) {
+    return type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q5_0 ||
+           type == GGML_TYPE_IQ4_NL;
+}
+
+// n elements of a row of such a type, other than Q8_0, as blocks of Q8_0.
+void CPU_FN(cpu_attention_open_bytes)(enum ggml_type type, const char *row, int64_t n, char *to);
+
 // Rows of queries as cpu_attention_round() leaves them, `stride` numbers from each other, and their
 // scales.
 struct attention_words {
