@@ -220,19 +220,13 @@ void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, const struct gemm_pi
 
 enum { AHEAD = 8192 }; // bytes to what is asked for
 
-// A function for each type, in which everything about the type is a constant; three columns are
-// computed as four, of which the last is not stored.
+// A function for each type, in which everything about the type is a constant.
 typedef void (*dot_fn)(struct word_tile *t, int last);
 
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
     static void dot_##name(struct word_tile *t, int last) {                                        \
         const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
-        if (last == 1)                                                                             \
-            dot_words(f, t, 1, true);                                                              \
-        else if (last == 2)                                                                        \
-            dot_words(f, t, 2, true);                                                              \
-        else                                                                                       \
-            dot_words(f, t, ROUNDED_COLUMNS, true);                                                \
+        dot_word_tile(f, t, last, true);                                                           \
     }
 #include "ops/mul_mat/rounded/repacked_list.inl"
 

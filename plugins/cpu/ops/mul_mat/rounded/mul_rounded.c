@@ -384,14 +384,7 @@ typedef void (*lanes_fn)(struct word_tile *t, int last);
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
     static void lanes_##name(struct word_tile *t, int last) {                                      \
         const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
-        if (least_in_lanes(GGML_TYPE_##NAME) < NEVER_IN_LANES) {                                   \
-            if (last == 1)                                                                         \
-                dot_words(f, t, 1, false);                                                         \
-            else if (last == 2)                                                                    \
-                dot_words(f, t, 2, false);                                                         \
-            else                                                                                   \
-                dot_words(f, t, COLUMNS, false);                                                   \
-        }                                                                                          \
+        if (least_in_lanes(GGML_TYPE_##NAME) < NEVER_IN_LANES) dot_word_tile(f, t, last, false);   \
     }
 #include "ops/mul_mat/rounded/rounded_list.inl"
 

@@ -403,9 +403,14 @@ CPU_INLINE bool opens_meanwhile(const struct block_format f) {
 }
 
 // Groups that are opened together, so that their chains of products hide each other's latencies:
-// registers are too few for more, or for two with fifth bits.
+// registers are too few for more, or for two with fifth bits or of sums with their own scales.
 CPU_INLINE int opened_together(const struct block_format f) {
-    return f.type == GGML_TYPE_Q5_0 || f.type == GGML_TYPE_Q5_1 ? 1 : 2;
+    switch (f.type) {
+    case GGML_TYPE_Q5_0:
+    case GGML_TYPE_Q5_1:
+    case GGML_TYPE_Q2_K: return 1;
+    default: return 2;
+    }
 }
 
 // Opens n blocks of 32 that are groups from g on of a part, and adds their products.
@@ -468,7 +473,7 @@ CPU_INLINE void add_as_opened(const struct block_format f, struct word_tile *t, 
     if (!is_short) add_factored(f, &p, products, offsets, columns, t->sums[0]);
 }
 
-// Products of a tile with whole fours and then `last` columns.
+// Products of a tile with whole fours and then `last` columns, which is known when compiling.
 CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t, const int last,
                           const bool repacked) {
     const int64_t four = rounded_parts(t->k) * ROUNDED_COLUMNS; // from one to the next
@@ -488,6 +493,16 @@ CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t, cons
             add_part(f, t, q, &part, n, t->x + q * four + i * ROUNDED_COLUMNS, ROUNDED_COLUMNS);
         if (last < ROUNDED_COLUMNS)
             add_part(f, t, fours, &part, n, t->x + fours * four + i * last, last);
+    }
+}
+
+// The same for any `last`, of which three are computed as four.
+CPU_INLINE void dot_word_tile(const struct block_format f, struct word_tile *t, int last,
+                              const bool repacked) {
+    switch (last) {
+    case 1: dot_words(f, t, 1, repacked); break;
+    case 2: dot_words(f, t, 2, repacked); break;
+    default: dot_words(f, t, ROUNDED_COLUMNS, repacked);
     }
 }
 
