@@ -13,7 +13,8 @@
 #include <arm_neon.h>
 #endif
 
-// Put before a loop over constants.
+// Put before a loop over constants of at most 32 rounds: GCC unrolls one of more than this only in
+// part, and keeps arrays that it fills in memory.
 #if defined(__GNUC__) && !defined(__clang__)
 #define CPU_UNROLLED _Pragma("GCC unroll 32")
 #else
