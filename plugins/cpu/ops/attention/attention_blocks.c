@@ -102,8 +102,8 @@ void CPU_FN(cpu_attention_block_scores)(const struct attention_lines *keys,
     struct ahead ahead = ahead_of(keys, (keys->n + LANES - 1) / LANES * n_blocks * (n_rows + 1));
     for (int key = 0; key < keys->n; key += LANES) {
         const char *k[LANES];
-        for (int j = 0; j < LANES; ++j)
-            k[j] = keys->data + (size_t)MIN(key + j, keys->n - 1) * keys->stride;
+        for (int j = 0; j < LANES; j += KEYS_TOGETHER)
+            find_keys(keys, key + j, k + j);
         for (int64_t i = 0; i < n_blocks; ++i) {
             const struct key_block block = open_keys(k, i * (int64_t)sizeof(block_q8_0));
             fetch_steps(&ahead, 1);
