@@ -127,22 +127,23 @@ class Context:
             log.write(("\n$ status %d after %.1f s\n" % (process.returncode, seconds)).encode())
         return Ran(side, process.returncode, path, seconds, timed_out)
 
-    def both(self, argv, timeout=120, name="", ours_env=None):
-        """The same program on both libraries at the same time, ours with further variables. {side} in an argument is
-        replaced."""
+    def both(self, argv, timeout=120, name="", ours_env=None, sides=SIDES):
+        """The same program on both libraries at the same time, or on one side's only, ours with further variables. {side} in
+        an argument is replaced."""
         def one(side):
             return self.run(side, [a.replace("{side}", side) for a in argv], timeout, name,
                             ours_env if side == OURS else None)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            return tuple(pool.map(one, SIDES))
+            return tuple(pool.map(one, sides))
 
     def both_well(self, argv, **options):
         """As both(), where theirs must end well for the row to mean anything, and ours for it to pass."""
-        theirs, ours = self.both(argv, **options)
-        if not theirs.ok:
-            raise LeftOut("their own library: %s: %s" % (theirs.how(), theirs.last_lines()))
-        ours.must_end_well()
-        return theirs, ours
+        results = self.both(argv, **options)
+        for ran in results:
+            if ran.side == THEIRS and not ran.ok:
+                raise LeftOut("their own library: %s: %s" % (ran.how(), ran.last_lines()))
+            ran.must_end_well()
+        return results
 
     def both_output(self, argv, attempts=8, **options):
         """Standard output of both, repeated while they differ: programs of llama.cpp end now and then, on either
@@ -156,14 +157,15 @@ class Context:
         return longest
 
     def both_find(self, argv, pattern, attempts=8, **options):
-        """The first group of the last match in what each prints; repeated while one has not printed it."""
-        found = [None, None]
+        """The first group of the last match in what each prints. A side that has not printed it is repeated alone: the
+        thread that prints is late where the other side keeps the processors busy."""
+        found = dict.fromkeys(SIDES)
         for _ in range(attempts):
-            for index, ran in enumerate(self.both_well(argv, **options)):
-                found[index] = ran.find(pattern) or found[index]
-            if None not in found:
-                return found
-        raise Failure("no line like %r" % pattern, *map(str, found))
+            for ran in self.both_well(argv, sides=[side for side in SIDES if not found[side]], **options):
+                found[ran.side] = ran.find(pattern)
+            if all(found.values()):
+                return [found[side] for side in SIDES]
+        raise Failure("no line like %r in what %d runs printed" % (pattern, attempts), *map(str, found.values()))
 
     def once(self, key, make):
         """The result of make(), which is called once in a run; its failure is that of every row that needs it."""

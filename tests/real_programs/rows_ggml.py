@@ -194,8 +194,7 @@ def more_builders(context):
 
 def archs(context, arguments, timeout):
     """BLAS is a second device of theirs, which ours doesn't have: each model is tested twice there."""
-    found = context.both_find([TESTS + "test-llama-archs", "-s", "7"] + arguments, r"Summary: (.*)", attempts=3,
-                              timeout=timeout)
+    found = context.both_find([TESTS + "test-llama-archs", "-s", "7"] + arguments, r"Summary: (.*)", timeout=timeout)
     counts = [int(re.search(r"all (\d+)", text).group(1)) for text in found]
     if not counts[0] or 2 * counts[1] < counts[0]:
         raise Failure("fewer models than theirs", *found)
