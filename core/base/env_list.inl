@@ -55,6 +55,8 @@ GGML_ENV_ROW(GGML_CPU_ALL_THREADS, "0",
              "1: the CPU plugin computes with as many threads as it is asked for, also with more "
              "than there are processors, and where fewer are faster beside other programs. guests: likewise, "
              "and all but one come and go as they do beside other programs, to measure that.")
+GGML_ENV_ROW(GGML_CPU_DISABLE_BF16, "0",
+             "1: the CPU plugin multiplies BF16 weights with columns as F32, never rounded to BF16.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, "0", "1: the CPU plugin computes every node by itself.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_ROUNDING, "0",
              "1: the CPU plugin multiplies quantised weights with columns as F32, never rounded to "

@@ -508,6 +508,11 @@ static void test_level_is_forced_and_limited(void **state) {
     assert_ptr_equal(cpu_level_choose(~UINT64_C(0), NULL), &levels[count - 1]);
     assert_ptr_equal(cpu_level_choose(0, levels[count - 1].name), &levels[0]);
     assert_ptr_equal(cpu_level_choose(~UINT64_C(0), levels[1].name), &levels[1]);
+#if defined(__x86_64__)
+    // As of Ice Lake.
+    const uint64_t without = ~GGML_CPU_BIT(GGML_CPU_X86_64_AVX512_BF16);
+    assert_ptr_equal(cpu_level_choose(without, NULL), &levels[count - 1]);
+#endif
 }
 
 // --- failing allocations ---------------------------------------------------------------

@@ -10,12 +10,12 @@
 #include "ops/attention/attention.h"
 #include "ops/mul_mat/mul_mat.h"
 
-#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features)                               \
+#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features, optional)                     \
     extern const struct kernel_table kernel_table_##name;
 #include "runtime/level_list.inl"
 
 static const struct kernel_level levels[] = {
-#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features)                               \
+#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features, optional)                     \
     {text, features, &kernel_table_##name},
 #include "runtime/level_list.inl"
 };

@@ -17,7 +17,7 @@ static const struct ggml_type_traits_cpu *type_traits(enum ggml_type type) {
 }
 
 static uint64_t features_in_use(void) {
-    return cpu_level()->features;
+    return cpu_features_used();
 }
 
 static const char *level_in_use(void) {
@@ -87,9 +87,10 @@ static struct ggml_backend_feature *get_features(ggml_backend_reg_t reg) {
     static struct ggml_backend_feature features[sizeof(names) / sizeof(names[0])];
     (void)reg;
     ggml_critical_section_start();
+    const uint64_t used = cpu_features_used();
     int n = 0;
     for (int i = 0; names[i].name; ++i) {
-        if (cpu_level()->features & names[i].bit) {
+        if (used & names[i].bit) {
             features[n++] = (struct ggml_backend_feature){names[i].name, "1"};
         }
     }

@@ -8,15 +8,20 @@
 
 #include "ggml-plugin.h"
 
-#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features)                               \
+#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features, optional)                     \
     extern const cpu_kernel_fn cpu_kernel_table_##name[];                                          \
     extern const struct ggml_type_traits_cpu cpu_type_traits_##name[];                             \
     extern int cpu_repacked_rows_##name(enum ggml_type type);
 #include "runtime/level_list.inl"
 
 static const struct cpu_level levels[] = {
-#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features)                               \
-    {text, features, cpu_kernel_table_##name, cpu_type_traits_##name, cpu_repacked_rows_##name},
+#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features, optional)                     \
+    {text,                                                                                         \
+     features,                                                                                     \
+     optional,                                                                                     \
+     cpu_kernel_table_##name,                                                                      \
+     cpu_type_traits_##name,                                                                       \
+     cpu_repacked_rows_##name},
 #include "runtime/level_list.inl"
 };
 
@@ -72,6 +77,21 @@ const struct cpu_level *cpu_level(void) {
     level = cpu_level_choose(cpu_features(), ggml_sdk_config("GGML_CPU_LEVEL"));
     atomic_store_explicit(&chosen, level, memory_order_release);
     return level;
+}
+
+uint64_t cpu_features_used(void) {
+    const struct cpu_level *level = cpu_level();
+    return level->features | (level->optional ? level->optional & cpu_features() : 0);
+}
+
+bool cpu_uses_bf16(void) {
+#if defined(__x86_64__) || defined(_M_X64)
+    return cpu_features_used() & GGML_CPU_BIT(GGML_CPU_X86_64_AVX512_BF16);
+#elif defined(__aarch64__) || defined(_M_ARM64)
+    return cpu_features_used() & GGML_CPU_BIT(GGML_CPU_AARCH64_BF16);
+#else
+    return false;
+#endif
 }
 
 void cpu_level_reset(void) {

@@ -8,8 +8,8 @@
 
 struct cpu_level {
     const char *name;
-    uint64_t features;                         // GGML_CPU_BIT, all needed
-    const cpu_kernel_fn *kernels;              // by row of kernel_list.inl
+    uint64_t features, optional;  // GGML_CPU_BIT: all needed, and used if they are there
+    const cpu_kernel_fn *kernels; // by row of kernel_list.inl
     const struct ggml_type_traits_cpu *traits; // by type
     int (*repacked_rows)(enum ggml_type type); // see cpu_repacked_rows()
 };
@@ -23,6 +23,10 @@ const struct cpu_level *cpu_level_choose(uint64_t features, const char *limit);
 const struct cpu_level *cpu_level(void);
 // Features that CPU and operating system let this process use. [any-thread]
 uint64_t cpu_features(void);
+// Those of them that kernels of the level in use make use of. [any-thread]
+uint64_t cpu_features_used(void);
+// Whether these include products of BF16 numbers. [any-thread]
+bool cpu_uses_bf16(void);
 // Chooses again at the next call: the environment or the host may have changed. [init]
 void cpu_level_reset(void);
 

@@ -120,9 +120,13 @@ static int plan_node(struct cpu_plan *plan, const struct ggml_graph *graph, int 
     return n_nodes;
 }
 
-bool cpu_rounding_is_disabled(void) {
-    const char *value = ggml_sdk_config("GGML_CPU_DISABLE_ROUNDING");
+static bool is_disabled(const char *variable) {
+    const char *value = ggml_sdk_config(variable);
     return value && strcmp(value, "1") == 0;
+}
+
+bool cpu_rounding_is_disabled(void) {
+    return is_disabled("GGML_CPU_DISABLE_ROUNDING");
 }
 
 static bool is_made(const struct cpu_plan *plan, const struct ggml_graph *graph, int n_threads,
@@ -145,6 +149,7 @@ enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_graph *g
     plan->n_threads = n_threads;
     plan->use_ref = use_ref;
     plan->exact = cpu_rounding_is_disabled();
+    plan->bf16 = cpu_uses_bf16() && !is_disabled("GGML_CPU_DISABLE_BF16");
     plan->n_nodes = graph->n_nodes;
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS;)
         i += plan_node(plan, graph, i, &status);

@@ -65,6 +65,7 @@ static void run_step(struct execution *execution, int i, int ith, int nth) {
         .team = shared ? &execution->team : &execution->solo,
         .use_ref = execution->plan->use_ref,
         .exact = execution->plan->exact,
+        .bf16 = execution->plan->bf16,
         .guests = shared && guests,
     };
     const enum ggml_status status =

@@ -12,7 +12,7 @@
 // Floats and bytes in a vector, and vector registers, of each level, and of the one that is
 // compiled.
 enum {
-#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features)                               \
+#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features, optional)                     \
     CPU_LANES_##name = (lanes), CPU_BYTES_##name = (bytes), CPU_VECTORS_##name = (registers),
 #include "runtime/level_list.inl"
     LANES = CPU_PASTE(CPU_LANES, CPU_LEVEL),

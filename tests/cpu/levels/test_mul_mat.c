@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 // mul_mat and mul_mat_id on the CPU: every type of weight, edges of blocks and strips,
 // broadcasting, permuted views, and the rounding that a node permits.
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
+
 #include "fixture.h"
+#include "support/setenv.h"
 
 #include "ggml-alloc.h"
 
@@ -16,7 +20,7 @@ enum { FEW = 4 }; // columns that share a matrix and are multiplied by kernels o
 static bool level_multiplies_bytes(void) {
     const char *level = getenv("GGML_CPU_LEVEL");
     const bool best = !level || strcmp(level, "x86-64-v4-vnni") == 0;
-    return best && ggml_cpu_has_avx512_vnni() && ggml_cpu_has_avx512_bf16();
+    return best && ggml_cpu_has_avx512_vnni();
 }
 
 static bool level_is_wide(void) {
@@ -49,9 +53,14 @@ static bool level_is_i8mm(void) {
     return (!level || strcmp(level, "i8mm") == 0) && ggml_cpu_has_matmul_int8();
 }
 
+static bool level_multiplies_bf16(void) {
+    return !getenv("GGML_CPU_DISABLE_BF16") &&
+           (level_is_i8mm() || (level_multiplies_bytes() && ggml_cpu_has_avx512_bf16()));
+}
+
 static bool is_rounded_to_bf16(const struct ggml_tensor *node, int64_t columns) {
     return node->src[0]->type == GGML_TYPE_BF16 && node->src[0]->ne[0] % 2 == 0 &&
-           (level_multiplies_bytes() || level_is_i8mm()) && product_is_packed(node, columns);
+           level_multiplies_bf16() && product_is_packed(node, columns);
 }
 
 // Of a few elements, columns of MUL_MAT that are multiplied four at a time at x86-64-v4, which has
@@ -270,6 +279,21 @@ static void test_edges_of_blocks(void **state) {
     struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_Q4_K, 4352, 130, 1, 1);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 4352, 33, 1, 1);
     check(f, ggml_mul_mat(f->ctx, q, b));
+}
+
+// As on a processor of the level that has no instructions for BF16: columns keep F32.
+static void test_bf16_without_its_instructions(void **state) {
+    struct fixture *f = *state;
+    setenv("GGML_CPU_DISABLE_BF16", "1", 1);
+    for (int64_t columns = 16; columns <= 112; columns += 48) {
+        struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_BF16, 96, 257, 1, 1);
+        struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 96, columns, 1, 1);
+        check(f, ggml_mul_mat(f->ctx, a, b));
+    }
+    struct ggml_tensor *experts = fixture_tensor(f, GGML_TYPE_BF16, 64, 257, 2, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 64, 1, 70, 1);
+    check(f, ggml_mul_mat_id(f->ctx, experts, b, fixture_indices(f, 2, 1, 70, 1)));
+    unsetenv("GGML_CPU_DISABLE_BF16");
 }
 
 // Rounded columns are computed in panels of 16 to 48 rows, strips of four columns, parts of 256
@@ -671,6 +695,7 @@ int main(void) {
         cpu_test(test_half_activations),
         cpu_test(test_any_depth),
         cpu_test_large(test_edges_of_blocks),
+        cpu_test_large(test_bf16_without_its_instructions),
         cpu_test(test_edges_of_strips),
         cpu_test(test_many_columns_keep_nan_apart),
         cpu_test(test_broadcast_divides),

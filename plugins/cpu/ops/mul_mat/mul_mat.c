@@ -231,7 +231,7 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
         return GGML_STATUS_SUCCESS;
     }
     if (gemm_packs(a->ne[1], p.n_columns) && p.n_columns > most_as_read(a->type)) {
-        p.pairs = CPU_BF16_PAIRS && !task->exact && rounds_to_bf16(task->dst);
+        p.pairs = CPU_BF16_PAIRS && task->bf16 && !task->exact && rounds_to_bf16(task->dst);
         compute_panels(&p, task, work);
         return GGML_STATUS_SUCCESS;
     }

@@ -187,8 +187,8 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
                               .rounds_few = (repacked ? CPU_REPACKS : rounding_pays(a->type)) &&
                                             !task->exact && rounds_few(task->dst),
                               .rounds_many = CPU_STRIPS && !task->exact && rounds_many(task->dst),
-                              .to_bf16 =
-                                  CPU_BF16_PAIRS && !task->exact && rounds_to_bf16(task->dst),
+                              .to_bf16 = CPU_BF16_PAIRS && task->bf16 && !task->exact &&
+                                         rounds_to_bf16(task->dst),
                               .n_experts = a->ne[2],
                               .starts = starts,
                               .pairs = pairs};
