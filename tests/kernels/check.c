@@ -231,7 +231,8 @@ static void check_map(struct check *check, enum ggml_unary_op op, int64_t n) {
 // --- products ------------------------------------------------------------------------------------
 
 static bool is_rounding(enum kernel_way way) {
-    return way == KERNEL_ROUNDED || way == KERNEL_STRIPS || way == KERNEL_REPACKED;
+    return way == KERNEL_ROUNDED || way == KERNEL_STRIPS || way == KERNEL_DOTS ||
+           way == KERNEL_REPACKED;
 }
 
 // How many terms a result has, and how many results there are for a column.

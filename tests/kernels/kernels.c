@@ -50,9 +50,14 @@ const enum ggml_unary_op *kernel_maps(int *out_count) {
 }
 
 const char *kernel_way_name(enum kernel_way way) {
-    static const char *const names[KERNEL_WAYS] = {
-        "vector", "rounded", "tiles", "packed", "pairs", "strips", "repacked", "scores", "sums"};
+    static const char *const names[KERNEL_WAYS] = {"vector", "rounded", "tiles", "packed",
+                                                   "pairs",  "strips",  "dots",  "repacked",
+                                                   "scores", "sums"};
     return names[way];
+}
+
+bool kernel_has(int feature) {
+    return ggml_host_cpu_features() & GGML_CPU_BIT(feature);
 }
 
 size_t kernel_work_bytes(int64_t k, int64_t n_columns) {

@@ -18,6 +18,7 @@ enum kernel_way {
     KERNEL_PACKED,   // packed columns and panels of rows
     KERNEL_PAIRS,    // the same of BF16, columns rounded to it
     KERNEL_STRIPS,   // the same of blocks, columns rounded to bytes
+    KERNEL_DOTS,     // strips by AVX-VNNI
     KERNEL_REPACKED, // few columns, rounded to bytes, with rows side by side
     KERNEL_SCORES,   // plain rows with few columns, in attention
     KERNEL_SUMS,     // plain rows added up, of which the columns have the weights, in attention
@@ -64,8 +65,9 @@ struct kernel_table {
 };
 
 struct kernel_level {
-    const char *name;  // as in GGML_CPU_LEVEL
-    uint64_t features; // GGML_CPU_BIT, all needed to call what the table has
+    const char *name; // as in GGML_CPU_LEVEL
+    uint64_t
+        features; // GGML_CPU_BIT, all needed to call what the table has; other ways ask for theirs
     const struct kernel_table *table;
 };
 
@@ -74,6 +76,9 @@ const struct kernel_level *kernel_levels(int *out_count);
 
 const char *kernel_way_name(enum kernel_way way);
 // Bytes that a product needs as `work`.
+// Whether this machine has the feature, a number of abi/cpu_feature_list.inl.
+bool kernel_has(int feature);
+
 size_t kernel_work_bytes(int64_t k, int64_t n_columns);
 // Types of rows that products take.
 const enum ggml_type *kernel_types(int *out_count);

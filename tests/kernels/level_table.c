@@ -6,12 +6,30 @@
 #include "gemm/gemm.h"
 #include "gemm/mul_vec.h"
 #include "ggml-cpu.h"
+#include "ggml-plugin-note.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_inner.h"
 #include "ops/mul_mat/rounded/gemm_rounded.h"
 #include "ops/mul_mat/rounded/mul_repacked.h"
 #include "ops/mul_mat/rounded/mul_rounded.h"
 #include "types/unpack.h"
+
+// Features that the level can do without.
+static bool has_bf16(void) {
+#if defined(__x86_64__)
+    return kernel_has(GGML_CPU_X86_64_AVX512_BF16);
+#else
+    return true;
+#endif
+}
+
+static bool has_avx_vnni(void) {
+#if defined(__x86_64__)
+    return LANES == 8 && kernel_has(GGML_CPU_X86_64_AVX_VNNI);
+#else
+    return false;
+#endif
+}
 
 static void unpack(enum ggml_type type, const void *x, float *y, int64_t n) {
     CPU_FN(cpu_unpack)(type)(x, y, n);
@@ -113,13 +131,15 @@ static bool multiply_packed(const struct kernel_product *p) {
 
 static bool multiply_pairs(const struct kernel_product *p) {
     struct gemm_column columns[KERNEL_MAX_COLUMNS];
-    if (!CPU_BF16_PAIRS || p->type != GGML_TYPE_BF16 || p->k % 2 || p->row_stride % 4) return false;
+    if (!CPU_BF16_PAIRS || !has_bf16() || p->type != GGML_TYPE_BF16 || p->k % 2 ||
+        p->row_stride % 4)
+        return false;
     const struct gemm_rows rows = open_product(p, columns);
     CPU_FN(cpu_gemm_pairs)(&rows, 0, p->n_rows, columns, p->n_columns, p->work);
     return true;
 }
 
-static bool multiply_strips(const struct kernel_product *p) {
+static bool multiply_in_strips(const struct kernel_product *p, bool vnni) {
     struct gemm_column columns[KERNEL_MAX_COLUMNS];
     if (!CPU_STRIPS || ggml_blck_size(p->type) == 1) return false;
     const struct gemm_rows rows = open_product(p, columns);
@@ -135,9 +155,17 @@ static bool multiply_strips(const struct kernel_product *p) {
          strips + (d * across + s) * parts);
     }
     CPU_FN(cpu_gemm_rounded)
-    (&rows, 0, p->n_rows, columns, p->n_columns, 0, p->k, &(struct strips){strips, across * parts},
-     panel);
+    (&rows, 0, p->n_rows, columns, p->n_columns, 0, p->k,
+     &(struct strips){strips, across * parts, vnni}, panel);
     return true;
+}
+
+static bool multiply_strips(const struct kernel_product *p) {
+    return multiply_in_strips(p, false);
+}
+
+static bool multiply_dots(const struct kernel_product *p) {
+    return has_avx_vnni() && multiply_in_strips(p, true);
 }
 
 static struct attention_lines open_lines(const struct kernel_product *p, int64_t row, int n) {
@@ -217,6 +245,7 @@ const struct kernel_table CPU_FN(kernel_table) = {
                  [KERNEL_PACKED] = multiply_packed,
                  [KERNEL_PAIRS] = multiply_pairs,
                  [KERNEL_STRIPS] = multiply_strips,
+                 [KERNEL_DOTS] = multiply_dots,
                  [KERNEL_REPACKED] = multiply_repacked,
                  [KERNEL_SCORES] = multiply_scores,
                  [KERNEL_SUMS] = multiply_sums},

@@ -20,7 +20,7 @@ static const char usage[] =
     "thread.\n\n"
     "  --level NAME    instruction-set level, as in GGML_CPU_LEVEL (default the best one here)\n"
     "  --kernel NAME   only unpack, pack, round, dot, map, vector, rounded, tiles, packed,\n"
-    "                  pairs, strips, repacked, scores or sums\n"
+    "                  pairs, strips, dots, repacked, scores or sums\n"
     "  --type NAME     only rows of this type\n"
     "  -m N, -n N, -k N  rows (default 64) and columns (1 or 16, as the kernel is for) of "
     "products,\n"

@@ -37,7 +37,8 @@ struct cpu_task {
     struct cpu_team *team;
     bool use_ref; // no fusion, no shortcuts
     bool exact;   // operands are not rounded, whatever the node permits
-    bool bf16;    // instructions that multiply BF16 numbers may be used, where the level has them
+    bool bf16;    // products of BF16 numbers may be used, where the level has them
+    bool vnni;    // AVX-VNNI likewise
     bool guests;  // other threads than 0 come and go, see cpu_task_take()
 };
 

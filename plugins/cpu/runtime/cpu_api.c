@@ -67,6 +67,7 @@ static struct ggml_backend_feature *get_features(ggml_backend_reg_t reg) {
         FEATURE("SSE3", SSE3),
         FEATURE("SSSE3", SSSE3),
         FEATURE("AVX", AVX),
+        FEATURE("AVX_VNNI", AVX_VNNI),
         FEATURE("AVX2", AVX2),
         FEATURE("F16C", F16C),
         FEATURE("FMA", FMA),

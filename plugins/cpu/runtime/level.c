@@ -94,6 +94,14 @@ bool cpu_uses_bf16(void) {
 #endif
 }
 
+bool cpu_uses_avx_vnni(void) {
+#if defined(__x86_64__) || defined(_M_X64)
+    return cpu_features_used() & GGML_CPU_BIT(GGML_CPU_X86_64_AVX_VNNI);
+#else
+    return false;
+#endif
+}
+
 void cpu_level_reset(void) {
     atomic_store(&chosen, NULL);
 }

@@ -25,8 +25,9 @@ const struct cpu_level *cpu_level(void);
 uint64_t cpu_features(void);
 // Those of them that kernels of the level in use make use of. [any-thread]
 uint64_t cpu_features_used(void);
-// Whether these include products of BF16 numbers. [any-thread]
+// Whether these include products of BF16 numbers, and AVX-VNNI. [any-thread]
 bool cpu_uses_bf16(void);
+bool cpu_uses_avx_vnni(void);
 // Chooses again at the next call: the environment or the host may have changed. [init]
 void cpu_level_reset(void);
 

@@ -25,7 +25,7 @@ CPU_LEVEL_ROW(scalar,         "scalar",          1, 16, 16, 0, 0)
 CPU_LEVEL_ROW(x86_64_v2,      "x86-64-v2",       4, 16, 16, V2, 0)
 #endif
 #ifndef CPU_WITHOUT_x86_64_v3
-CPU_LEVEL_ROW(x86_64_v3,      "x86-64-v3",       8, 32, 16, V3, 0)
+CPU_LEVEL_ROW(x86_64_v3,      "x86-64-v3",       8, 32, 16, V3, X(AVX_VNNI))
 #endif
 #ifndef CPU_WITHOUT_x86_64_v4
 CPU_LEVEL_ROW(x86_64_v4,      "x86-64-v4",      16, 32, 32, V4, 0)

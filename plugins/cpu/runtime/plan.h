@@ -28,8 +28,8 @@ struct cpu_plan {
     size_t work_size;
     int n_threads; // planned for
     bool use_ref;
-    bool exact, bf16; // see struct cpu_task
-    uint64_t uid;     // of the graph; 0: must be made for each computation
+    bool exact, bf16, vnni; // see struct cpu_task
+    uint64_t uid;           // of the graph; 0: must be made for each computation
     int n_nodes;
 };
 

@@ -66,6 +66,7 @@ static void run_step(struct execution *execution, int i, int ith, int nth) {
         .use_ref = execution->plan->use_ref,
         .exact = execution->plan->exact,
         .bf16 = execution->plan->bf16,
+        .vnni = execution->plan->vnni,
         .guests = shared && guests,
     };
     const enum ggml_status status =

@@ -108,6 +108,14 @@ CPU_INLINE wi scale_pair(wb v, const int i) {
     return WIDE(srai_epi16)(WIDE(shuffle_epi8)((wi)v, index), 8);
 }
 
+// The lower or the upper two bytes of each word, which have a sign, as 16 bits.
+CPU_INLINE wi widen_half(wb four, const bool upper) {
+    const int first = upper ? 2 : 0; // goes to the upper byte of the lower word, the next likewise
+    const __m128i rows = _mm_setr_epi32(0x01800080, 0x05800480, 0x09800880, 0x0D800C80);
+    const __m128i index = _mm_add_epi32(rows, _mm_set1_epi32(first << 24 | first << 8));
+    return WIDE(srai_epi16)(WIDE(shuffle_epi8)((wi)four, spread_16(index)), 8);
+}
+
 // --- floats --------------------------------------------------------------------------------------
 
 // The lower halves of words as floats.
@@ -163,6 +171,15 @@ CPU_INLINE void add_pairs_to(wi *sum, wi products) {
     *sum = add_pairs(*sum, products);
 #else
     __asm__("vpaddw %1, %0, %0" : "+x"(*sum) : "x"(products));
+#endif
+}
+
+// The same of words.
+CPU_INLINE void add_words_to(wi *sum, wi words) {
+#if defined(__AVX512F__)
+    *sum = WIDE(add_epi32)(*sum, words);
+#else
+    __asm__("vpaddd %1, %0, %0" : "+x"(*sum) : "x"(words));
 #endif
 }
 

@@ -63,18 +63,10 @@ static bool is_rounded_to_bf16(const struct ggml_tensor *node, int64_t columns) 
            level_multiplies_bf16() && product_is_packed(node, columns);
 }
 
-// Of a few elements, columns of MUL_MAT that are multiplied four at a time at x86-64-v4, which has
-// no products of bytes for more.
-static int64_t most_in_fours(enum ggml_op op, enum ggml_type type) {
-    if (op != GGML_OP_MUL_MAT || !level_is_wide() || level_multiplies_bytes()) return FEW;
-    return type == GGML_TYPE_NVFP4 ? 8 : type == GGML_TYPE_Q8_0 ? 16 : 32;
-}
-
-static bool type_is_rounded(enum ggml_op op, enum ggml_type type, int64_t columns) {
+static bool type_is_rounded(enum ggml_type type, int64_t columns) {
     const char *level = getenv("GGML_CPU_LEVEL");
-    if (columns > most_in_fours(op, type))
-        return ggml_is_quantized(type) &&
-               (level_multiplies_bytes() || level_is_v3() || level_has_dotprod());
+    if (columns > FEW)
+        return ggml_is_quantized(type) && (level_is_wide() || level_is_v3() || level_has_dotprod());
     if (level && strcmp(level, "scalar") == 0) return false;
     switch (type) {
     case GGML_TYPE_Q4_0:
@@ -145,7 +137,7 @@ static void oracle_default(const struct ggml_tensor *node, double *out) {
     for (int64_t i = 0; i < n; ++i) {
         const int64_t columns = columns_that_share(node, i);
         if (to_bf16 ? is_rounded_to_bf16(node, columns)
-                    : type_is_rounded(node->op, node->src[0]->type, columns))
+                    : type_is_rounded(node->src[0]->type, columns))
             out[i] = rounded[i];
     }
     free(x);
@@ -393,7 +385,7 @@ static void check_permits(struct fixture *f, int64_t columns) {
     assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
     memcpy(exact, node->data, ggml_nbytes(node));
     const bool rounds = memcmp(exact, rounded, ggml_nbytes(node)) != 0;
-    assert_int_equal(rounds, type_is_rounded(GGML_OP_MUL_MAT, GGML_TYPE_Q4_K, columns));
+    assert_int_equal(rounds, type_is_rounded(GGML_TYPE_Q4_K, columns));
     assert_true(same_result(f, node, GGML_PREC_F16, GGML_PREC_UNDEFINED, exact));
     assert_true(same_result(f, node, GGML_PREC_BF16, GGML_PREC_F16, exact));
     assert_true(same_result(f, node, GGML_PREC_UNDEFINED, GGML_PREC_F32, exact));

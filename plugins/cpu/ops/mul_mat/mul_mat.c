@@ -190,7 +190,7 @@ static void compute_strips(const struct product *p, const struct cpu_task *task,
         for (int64_t k0 = 0; k0 < rows.k; k0 += depth) {
             const struct strips strips = {
                 strip_at(p, matrix, k0 / STRIP_DEPTH, column / STRIP_COLUMNS),
-                strips_across(p->n_columns) * strip_parts(a->type)};
+                strips_across(p->n_columns) * strip_parts(a->type), task->vnni};
             CPU_FN(cpu_gemm_rounded)
             (&rows, row, MIN(a->ne[1] - row, n * STRIP_PANEL), columns, n_columns, k0,
              MIN(k0 + depth, rows.k), &strips, panel);

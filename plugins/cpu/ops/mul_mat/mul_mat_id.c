@@ -20,6 +20,7 @@ struct experts {
     bool rounds_few, rounds_many; // src1, where so many columns share an expert
     bool to_bf16;                 // columns that are packed are rounded to BF16
     bool repacked;                // rows of src0 are
+    bool vnni;                    // see struct cpu_task
     int64_t n_experts;
     const int64_t *starts; // expert e has pairs [starts[e], starts[e + 1])
     const struct mul_mat_pair *pairs;
@@ -72,10 +73,11 @@ static int64_t blocks_before(int64_t place, int64_t length, int64_t n_blocks) {
 
 // Rounds a part of the depth at a time.
 static void compute_strips(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
-                           const struct gemm_column *columns, int64_t n_columns, void *work) {
+                           const struct gemm_column *columns, int64_t n_columns, bool vnni,
+                           void *work) {
     const int parts = strip_parts(rows->type);
     const struct strips strips = {(struct strip *)((struct strip_panel *)work + 1),
-                                  strips_across(n_columns) * parts};
+                                  strips_across(n_columns) * parts, vnni};
     const int64_t depth = strips_at_a_time(n_columns, parts) * STRIP_DEPTH;
     for (int64_t k0 = 0; k0 < rows->k; k0 += depth) {
         const int64_t k1 = MIN(k0 + depth, rows->k);
@@ -128,7 +130,7 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
         return;
     }
     if (experts_in_strips(x, n)) {
-        compute_strips(&rows, row, end - row, columns, n, work);
+        compute_strips(&rows, row, end - row, columns, n, x->vnni, work);
         return;
     }
     if (CPU_FN(cpu_mul_vec)(&rows, row, end - row, columns, n)) return;
@@ -189,6 +191,7 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
                               .rounds_many = CPU_STRIPS && !task->exact && rounds_many(task->dst),
                               .to_bf16 = CPU_BF16_PAIRS && task->bf16 && !task->exact &&
                                          rounds_to_bf16(task->dst),
+                              .vnni = task->vnni,
                               .n_experts = a->ne[2],
                               .starts = starts,
                               .pairs = pairs};

@@ -7,13 +7,14 @@
 #include "ops/mul_mat/rounded/round_group.h"
 #include "types/blocks.h"
 
-#if defined(__AVX512VNNI__) || (defined(__AVX2__) && !defined(__AVX512F__)) ||                     \
-    (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
+#if defined(__AVX2__) || (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
 
 enum {
     ROWS = 16,     // that are laid side by side together
     OPEN_ROWS = 4, // at a time
-    PANEL_ROWS = LANES == 16 ? STRIP_PANEL : ROWS,
+    PANEL_ROWS = LANES < 16        ? ROWS
+                 : STRIPS_OF_PAIRS ? 2 * ROWS
+                                   : STRIP_PANEL,
     LINE = 64, // bytes of the cache
 };
 
@@ -57,7 +58,7 @@ typedef void (*multiply_fn)(const struct strip_panel *a, const struct strip *b,
 #if defined(__AVX512VNNI__)
 #include "ops/mul_mat/rounded/strips_vnni.h"
 #elif defined(__AVX2__)
-#include "ops/mul_mat/rounded/strips_avx2.h"
+#include "ops/mul_mat/rounded/strips_pairs.h"
 #else
 #include "ops/mul_mat/rounded/strips_neon.h"
 #endif
@@ -197,8 +198,9 @@ static void pack_panel(const struct gemm_rows *rows, int64_t row, int64_t n_rows
 static void compute_panel(const struct gemm_rows *rows, const struct tile *all, int64_t k0,
                           int64_t k1, const struct strips *strips, struct strip_panel *panel) {
     const int64_t n_vectors = (all->n_rows + ROWS - 1) / ROWS; // of 16 rows
-    const multiply_fn multiply = choose_multiply(rows->type, group_of[rows->type],
-                                                 type_rows[rows->type].has_offsets, n_vectors);
+    const multiply_fn multiply =
+        choose_multiply(rows->type, group_of[rows->type], type_rows[rows->type].has_offsets,
+                        n_vectors, strips->vnni);
     const struct strip *x = strips->at;
     for (int64_t from = k0; from < k1; from += STRIP_DEPTH, x += strips->stride) {
         struct tile to = *all;

@@ -12,7 +12,7 @@ enum {
     CPU_STRIPS_scalar = 0,
     CPU_STRIPS_x86_64_v2 = 0,
     CPU_STRIPS_x86_64_v3 = 1,
-    CPU_STRIPS_x86_64_v4 = 0,
+    CPU_STRIPS_x86_64_v4 = 1,
     CPU_STRIPS_x86_64_v4_vnni = 1,
     CPU_STRIPS_neon = 0,
     CPU_STRIPS_dotprod = 1,
@@ -20,9 +20,18 @@ enum {
     CPU_STRIPS = CPU_PASTE(CPU_STRIPS, CPU_LEVEL),
 };
 
+// Whether pairs of products are added in 16 bits, for which some types' numbers are too large.
+enum {
+#if defined(__AVX2__) && !defined(__AVX512VNNI__)
+    STRIPS_OF_PAIRS = 1,
+#else
+    STRIPS_OF_PAIRS = 0,
+#endif
+};
+
 // Strips that follow each other for the same columns and STRIP_DEPTH elements.
 static inline int strip_parts(enum ggml_type type) {
-    return CPU_STRIPS && LANES == 8 ? most_strip_parts(type) : 1;
+    return STRIPS_OF_PAIRS ? most_strip_parts(type) : 1;
 }
 
 // Part of the strips of a product's columns: that of columns s, d deep, is at[d * stride + s *
@@ -30,6 +39,7 @@ static inline int strip_parts(enum ggml_type type) {
 struct strips {
     struct strip *at;
     int64_t stride;
+    bool vnni; // see struct cpu_task
 };
 
 // Rounds elements from k0 on, at most STRIP_DEPTH, of up to STRIP_COLUMNS columns, to strip_parts()

@@ -15,7 +15,7 @@ static inline bool rounding_pays(enum ggml_type type) {
         return LANES >= 8;
     if (type == GGML_TYPE_NVFP4) return LANES == 16;
     if (type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS)
-        return (LANES > 1 && LANES < 16) || CPU_STRIPS;
+        return LANES > 1 && (LANES < 16 || !STRIPS_OF_PAIRS);
     return LANES > 1;
 }
 
@@ -33,7 +33,8 @@ static inline bool in_fours(enum ggml_type type, int64_t n, int64_t k, bool repa
     if (n <= ROUNDED_COLUMNS) return true;
     if (LANES < 8 || n > ROUNDED_MOST) return false;
     if (n <= 2 * ROUNDED_COLUMNS) return true;
-    const bool is_plain = LANES == 16 && type == GGML_TYPE_Q8_0 && n <= 4 * ROUNDED_COLUMNS;
+    const bool is_plain =
+        LANES == 16 && !STRIPS_OF_PAIRS && type == GGML_TYPE_Q8_0 && n <= 4 * ROUNDED_COLUMNS;
     return (are_opened_once(type, repacked) || is_plain) && rounded_size(k, n) <= ROUNDED_CACHED;
 }
 

@@ -6,7 +6,7 @@
 
 #include "ops/mul_mat/rounded/row_words.h"
 
-enum { WORDS_ARE_SIGNED = LANES == 16 }; // numbers of a panel have no bias
+enum { WORDS_ARE_SIGNED = !STRIPS_OF_PAIRS }; // numbers of a panel have no bias
 
 // Where LANES rows lie in a panel.
 struct word_panel {
@@ -36,24 +36,15 @@ CPU_INLINE void put_numbers(const struct block_format f, const struct word_panel
     }
 }
 #else
-// Two numbers of each row, the lower or the upper half of four, as words.
-CPU_INLINE __m256i widen_half(wb four, const bool upper) {
-    const int first = upper ? 2 : 0; // goes to the upper byte of the lower word, the next likewise
-    const __m128i rows = _mm_setr_epi32(0x01800080, 0x05800480, 0x09800880, 0x0D800C80);
-    const __m128i index = _mm_add_epi32(rows, _mm_set1_epi32(first << 24 | first << 8));
-    const __m256i spread = _mm256_shuffle_epi8((__m256i)four, _mm256_broadcastsi128_si256(index));
-    return _mm256_srai_epi16(spread, 8);
-}
-
 // Numbers of 32 elements from `first` on.
 CPU_INLINE void put_numbers(const struct block_format f, const struct word_panel *to, int64_t first,
                             const wb *numbers) {
     if (strip_parts(f.type) > 1) {
         CPU_UNROLLED
-        for (int i = 0; i < 2 * GROUP_WORDS; ++i)
-            _mm256_store_si256(
-                (__m256i *)(void *)(to->numbers + (first / 2 + i) * to->stride * WORD),
-                widen_half(numbers[i / 2], i % 2));
+        for (int i = 0; i < 2 * GROUP_WORDS; ++i) {
+            const wi half = widen_half(numbers[i / 2], i % 2);
+            memcpy(to->numbers + (first / 2 + i) * to->stride * WORD, &half, sizeof(half));
+        }
         return;
     }
     CPU_UNROLLED
@@ -157,5 +148,39 @@ CPU_INLINE bool pack_in_words(const struct block_format f, const struct panel_ro
     }
     return true;
 }
+
+#if defined(__AVX512F__)
+// --- panels of repacked rows ---------------------------------------------------------------------
+
+// Elements [k0, k0 + k) of n_rows rows, whole sixteens.
+CPU_INLINE void pack_sixteens(const struct block_format f, const struct gemm_rows *rows,
+                              int64_t row, int64_t n_rows, int64_t k0, int64_t k, size_t ahead,
+                              struct strip_panel *panel) {
+    const size_t size = (size_t)(k / f.size * f.bytes) * ROWS;
+    for (int64_t r = 0; r < n_rows; r += ROWS) {
+        const char *from =
+            rows->data + (size_t)(row + r) * rows->stride + (size_t)(k0 / f.size * f.bytes) * ROWS;
+        const struct panel_rows to = {&from, k, panel, r, n_rows};
+        const struct word_panel words = words_of(&to, 0);
+        for (size_t i = 0; i < size; i += LINE)
+            __builtin_prefetch(from + ahead + i, 0, 2);
+        pack_lanes(f, &from, k, &words, true);
+    }
+}
+
+// False for types that aren't repacked. `ahead`: bytes to what is packed next.
+static bool pack_repacked(const struct gemm_rows *rows, int64_t row, int64_t n_rows, int64_t k0,
+                          int64_t k, size_t ahead, struct strip_panel *panel) {
+    switch ((int)rows->type) {
+#define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
+    case GGML_TYPE_##NAME:                                                                         \
+        pack_sixteens(BLOCK_FORMAT(NAME, name, __VA_ARGS__), rows, row, n_rows, k0, k, ahead,      \
+                      panel);                                                                      \
+        return true;
+#include "ops/mul_mat/rounded/repacked_list.inl"
+    default: return false;
+    }
+}
+#endif
 
 #endif

@@ -73,6 +73,7 @@ enum {
     STRIP_DEPTH = 256,       // elements of each column: whole blocks of src0
     STRIP_GROUPS = 16,       // of a block's numbers, at most
     STRIP_PANEL = 48,        // rows of a panel, at most
+    STRIP_ROW_BYTES = 64,    // of one element of these, at most: words of 32 rows
     STRIP_WIDTH = 512,       // columns that a panel is multiplied with at a time
     STRIPS_SIZE = 512 << 10, // bytes of strips that are read again for each panel, about
 };
@@ -90,7 +91,7 @@ struct strip {
 
 // Rows that are multiplied with strips, STRIP_DEPTH elements deep: vectors side by side.
 struct strip_panel {
-    int8_t numbers[STRIP_DEPTH * STRIP_PANEL]; // some of a row, then as many of the next
+    int8_t numbers[STRIP_DEPTH * STRIP_ROW_BYTES]; // some of a row, then as many of the next
     float scales[STRIP_GROUPS * STRIP_PANEL];
     float offsets[STRIP_GROUPS * STRIP_PANEL];
     int32_t starts[STRIP_GROUPS * STRIP_PANEL]; // -128 times the sum of the numbers

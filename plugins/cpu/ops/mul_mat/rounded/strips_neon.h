@@ -139,8 +139,9 @@ MULTIPLY(multiply_16_offset, 16, true)
 MULTIPLY(multiply_32, 32, false)
 MULTIPLY(multiply_32_offset, 32, true)
 
-static multiply_fn choose_multiply(enum ggml_type type, int group, bool offset, int64_t n_vectors) {
-    (void)type, (void)n_vectors;
+static multiply_fn choose_multiply(enum ggml_type type, int group, bool offset, int64_t n_vectors,
+                                   bool vnni) {
+    (void)type, (void)n_vectors, (void)vnni;
     if (group == 16) return offset ? multiply_16_offset : multiply_16;
     return offset ? multiply_32_offset : multiply_32;
 }

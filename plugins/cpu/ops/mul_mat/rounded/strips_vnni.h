@@ -163,41 +163,10 @@ static const multiply_fn multiply_of[2][2][VECTORS_PER_PANEL] = {
 };
 
 // What multiplies panels of so many vectors.
-static multiply_fn choose_multiply(enum ggml_type type, int group, bool offset, int64_t n_vectors) {
-    (void)type;
+static multiply_fn choose_multiply(enum ggml_type type, int group, bool offset, int64_t n_vectors,
+                                   bool vnni) {
+    (void)type, (void)vnni;
     return multiply_of[group / 32][offset][n_vectors - 1];
-}
-
-// --- panels of repacked rows ---------------------------------------------------------------------
-
-// Elements [k0, k0 + k) of n_rows rows, whole sixteens.
-CPU_INLINE void pack_sixteens(const struct block_format f, const struct gemm_rows *rows,
-                              int64_t row, int64_t n_rows, int64_t k0, int64_t k, size_t ahead,
-                              struct strip_panel *panel) {
-    const size_t size = (size_t)(k / f.size * f.bytes) * ROWS;
-    for (int64_t r = 0; r < n_rows; r += ROWS) {
-        const char *from =
-            rows->data + (size_t)(row + r) * rows->stride + (size_t)(k0 / f.size * f.bytes) * ROWS;
-        const struct panel_rows to = {&from, k, panel, r, n_rows};
-        const struct word_panel words = words_of(&to, 0);
-        for (size_t i = 0; i < size; i += LINE)
-            __builtin_prefetch(from + ahead + i, 0, 2);
-        pack_lanes(f, &from, k, &words, true);
-    }
-}
-
-// False for types that aren't repacked. `ahead`: bytes to what is packed next.
-static bool pack_repacked(const struct gemm_rows *rows, int64_t row, int64_t n_rows, int64_t k0,
-                          int64_t k, size_t ahead, struct strip_panel *panel) {
-    switch ((int)rows->type) {
-#define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
-    case GGML_TYPE_##NAME:                                                                         \
-        pack_sixteens(BLOCK_FORMAT(NAME, name, __VA_ARGS__), rows, row, n_rows, k0, k, ahead,      \
-                      panel);                                                                      \
-        return true;
-#include "ops/mul_mat/rounded/repacked_list.inl"
-    default: return false;
-    }
 }
 
 #endif
