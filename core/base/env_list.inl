@@ -50,7 +50,7 @@ GGML_ENV_ROW(XDG_CACHE_HOME, "~/.cache", "The user's cache directory.")
 GGML_ENV_ROW(HOME, "none", "Below it is .cache, unless XDG_CACHE_HOME is set.")
 GGML_ENV_ROW(GGML_CPU_LEVEL, "best",
              "Highest instruction-set level that the CPU plugin may use: scalar, x86-64-v2, "
-             "x86-64-v3, x86-64-v4, x86-64-v4-vnni.")
+             "x86-64-v3, x86-64-v4, x86-64-v4-vnni; on AArch64 scalar, neon, dotprod, i8mm.")
 GGML_ENV_ROW(GGML_CPU_ALL_THREADS, "0",
              "1: the CPU plugin computes with as many threads as it is asked for, also with more "
              "than there are processors, and where fewer are faster beside other programs. guests: likewise, "
@@ -59,8 +59,8 @@ GGML_ENV_ROW(GGML_CPU_DISABLE_BF16, "0",
              "1: the CPU plugin multiplies BF16 weights with columns as F32, never rounded to BF16.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, "0", "1: the CPU plugin computes every node by itself.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_ROUNDING, "0",
-             "1: the CPU plugin multiplies quantised weights with columns as F32, never rounded to "
-             "8 bits, and quantised keys with queries as F32, never rounded to 16 bits.")
+             "1: the CPU plugin multiplies quantised and BF16 weights with columns as F32, never "
+             "rounded to 8 bits or BF16, and quantised keys with queries as F32, never rounded to 16 bits.")
 GGML_ENV_ROW(GGML_SCHED_DEBUG, "0",
              "The scheduler logs at debug level: 1: the splits of each graph and what they copy; 2: "
              "every node too.")
