@@ -84,22 +84,16 @@ uint64_t cpu_features_used(void) {
     return level->features | (level->optional ? level->optional & cpu_features() : 0);
 }
 
-bool cpu_uses_bf16(void) {
+struct cpu_optional cpu_optional_used(void) {
+    struct cpu_optional used = {false, false};
 #if defined(__x86_64__) || defined(_M_X64)
-    return cpu_features_used() & GGML_CPU_BIT(GGML_CPU_X86_64_AVX512_BF16);
+    const uint64_t features = cpu_features_used();
+    used.bf16 = features & GGML_CPU_BIT(GGML_CPU_X86_64_AVX512_BF16);
+    used.vnni = features & GGML_CPU_BIT(GGML_CPU_X86_64_AVX_VNNI);
 #elif defined(__aarch64__) || defined(_M_ARM64)
-    return cpu_features_used() & GGML_CPU_BIT(GGML_CPU_AARCH64_BF16);
-#else
-    return false;
+    used.bf16 = cpu_features_used() & GGML_CPU_BIT(GGML_CPU_AARCH64_BF16);
 #endif
-}
-
-bool cpu_uses_avx_vnni(void) {
-#if defined(__x86_64__) || defined(_M_X64)
-    return cpu_features_used() & GGML_CPU_BIT(GGML_CPU_X86_64_AVX_VNNI);
-#else
-    return false;
-#endif
+    return used;
 }
 
 void cpu_level_reset(void) {

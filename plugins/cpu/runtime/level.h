@@ -14,6 +14,12 @@ struct cpu_level {
     int (*repacked_rows)(enum ggml_type type); // see cpu_repacked_rows()
 };
 
+// Features that not every processor of a level has.
+struct cpu_optional {
+    bool bf16; // products of BF16 numbers
+    bool vnni; // AVX-VNNI
+};
+
 // All levels of this machine type, oldest first. [any-thread]
 const struct cpu_level *cpu_levels(int *out_count);
 // Chooses for the usable features (GGML_CPU_BIT); `limit` is NULL or the highest level allowed, by
@@ -25,9 +31,8 @@ const struct cpu_level *cpu_level(void);
 uint64_t cpu_features(void);
 // Those of them that kernels of the level in use make use of. [any-thread]
 uint64_t cpu_features_used(void);
-// Whether these include products of BF16 numbers, and AVX-VNNI. [any-thread]
-bool cpu_uses_bf16(void);
-bool cpu_uses_avx_vnni(void);
+// Which of these kernels ask for. [any-thread]
+struct cpu_optional cpu_optional_used(void);
 // Chooses again at the next call: the environment or the host may have changed. [init]
 void cpu_level_reset(void);
 

@@ -149,8 +149,9 @@ enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_graph *g
     plan->n_threads = n_threads;
     plan->use_ref = use_ref;
     plan->exact = cpu_rounding_is_disabled();
-    plan->vnni = cpu_uses_avx_vnni();
-    plan->bf16 = cpu_uses_bf16() && !is_disabled("GGML_CPU_DISABLE_BF16");
+    const struct cpu_optional used = cpu_optional_used();
+    plan->vnni = used.vnni;
+    plan->bf16 = used.bf16 && !is_disabled("GGML_CPU_DISABLE_BF16");
     plan->n_nodes = graph->n_nodes;
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS;)
         i += plan_node(plan, graph, i, &status);

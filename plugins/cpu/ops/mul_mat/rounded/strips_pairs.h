@@ -358,18 +358,18 @@ CPU_INLINE void multiply_tile(const struct strip_way way, const struct strip_pan
     static void name(const struct strip_panel *a, const struct strip *b, const struct tile *to) {  \
         multiply_tile((struct strip_way){group, most, n, vnni}, a, b, to);                         \
     }
-#define MULTIPLY_ROWS(n, name, vnni)                                                               \
-    MULTIPLY(name##_16_32, 16, 32, n, vnni)                                                        \
-    MULTIPLY(name##_16_64, 16, 64, n, vnni)                                                        \
-    MULTIPLY(name##_16_127, 16, 127, n, vnni)                                                      \
-    MULTIPLY(name##_32_16, 32, 16, n, vnni)                                                        \
-    MULTIPLY(name##_32_32, 32, 32, n, vnni)                                                        \
-    MULTIPLY(name##_32_127, 32, 127, n, vnni)                                                      \
-    MULTIPLY(name##_32_255, 32, 255, n, vnni)
+#define MULTIPLY_ROWS(name, n)                                                                     \
+    MULTIPLY(name##_16_32, 16, 32, n, false)                                                       \
+    MULTIPLY(name##_16_64, 16, 64, n, false)                                                       \
+    MULTIPLY(name##_16_127, 16, 127, n, false)                                                     \
+    MULTIPLY(name##_32_16, 32, 16, n, false)                                                       \
+    MULTIPLY(name##_32_32, 32, 32, n, false)                                                       \
+    MULTIPLY(name##_32_127, 32, 127, n, false)                                                     \
+    MULTIPLY(name##_32_255, 32, 255, n, false)
 
-MULTIPLY_ROWS(PANEL_VECTORS, multiply, false)
+MULTIPLY_ROWS(multiply, PANEL_VECTORS)
 #if defined(__AVX512F__)
-MULTIPLY_ROWS(1, multiply_one, false) // the last rows
+MULTIPLY_ROWS(multiply_one, 1) // the last rows
 #else
 MULTIPLY(multiply_16_vnni, 16, 127, PANEL_VECTORS, true)
 MULTIPLY(multiply_32_vnni, 32, 127, PANEL_VECTORS, true)
