@@ -435,6 +435,36 @@ static void check_magnitudes(struct fixture *f, const int n) {
         assert_int_equal(isfinite(actual[j]) != 0, j / M != 1 && j / M != 3);
 }
 
+// All numbers of rows and of columns as large as they get, of one sign: sums in 16 bits must hold
+// that.
+static void test_largest_sums(void **state) {
+    enum { K = 512, M = 50 };
+    static const int64_t columns[] = {1, 2, 4, 8, 40};
+    struct fixture *f = *state;
+    static float row[K];
+    for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
+        const struct ggml_type_traits *traits = ggml_get_type_traits((enum ggml_type)type);
+        if (!traits->is_quantized || !traits->to_float || !traits->from_float_ref) continue;
+        struct ggml_tensor *a = fixture_tensor(f, (enum ggml_type)type, K, M, 1, 1);
+        for (int r = 0; r < M; ++r) {
+            const float sign = r % 2 ? -1 : 1;
+            for (int i = 0; i < K; ++i)
+                row[i] = sign * (i % 16 == 0 ? -1.0f : 0.96f);
+            ggml_quantize_chunk(a->type, row, (char *)a->data + (size_t)r * a->nb[1], 0, 1, K,
+                                NULL);
+        }
+        for (size_t n = 0; n < sizeof(columns) / sizeof(columns[0]); ++n) {
+            // Sums of floats of one sign are off by more than EXACT.
+            if (!type_is_rounded((enum ggml_type)type, columns[n])) continue;
+            struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, K, columns[n], 1, 1);
+            for (int64_t i = 0; i < K * columns[n]; ++i)
+                ((float *)b->data)[i] = i / K % 2 ? -1 : 1;
+            check(f, ggml_mul_mat(f->ctx, a, b));
+        }
+        ggml_reset(f->ctx);
+    }
+}
+
 static void test_rounded_magnitudes(void **state) {
     check_magnitudes(*state, 4);
     check_magnitudes(*state, 22);
@@ -694,6 +724,7 @@ int main(void) {
         cpu_test(test_permuted_views),
         cpu_test(test_rounding_is_what_the_node_permits),
         cpu_test(test_rounded_magnitudes),
+        cpu_test(test_largest_sums),
         cpu_test(test_empty_operands),
         cpu_test(test_experts),
         cpu_test(test_unknown_expert_fails_the_graph),
