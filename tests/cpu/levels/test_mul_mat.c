@@ -592,22 +592,23 @@ static void check_repacked(struct fixture *f, struct ggml_tensor *plain, struct 
     close_weights(&w);
 }
 
-// Those with AVX-512; the first two with AVX2.
-static const enum ggml_type repacked_types[] = {GGML_TYPE_Q2_K,   GGML_TYPE_Q3_K, GGML_TYPE_Q4_0,
-                                                GGML_TYPE_Q4_1,   GGML_TYPE_Q5_0, GGML_TYPE_Q5_1,
-                                                GGML_TYPE_Q4_K,   GGML_TYPE_Q5_K, GGML_TYPE_IQ4_NL,
-                                                GGML_TYPE_IQ4_XS, GGML_TYPE_TQ2_0};
+// In the order of what they need: AVX2, AVX-512, and the last two VNNI.
+static const enum ggml_type repacked_types[] = {GGML_TYPE_Q2_K,   GGML_TYPE_Q3_K,  GGML_TYPE_Q4_0,
+                                                GGML_TYPE_Q4_1,   GGML_TYPE_Q5_0,  GGML_TYPE_Q5_1,
+                                                GGML_TYPE_Q4_K,   GGML_TYPE_Q5_K,  GGML_TYPE_TQ2_0,
+                                                GGML_TYPE_IQ4_NL, GGML_TYPE_IQ4_XS};
 
-static int n_repacked_types(const struct fixture *f) {
-    if (!repacked_memory(f)) return 0;
-    return level_is_v3() ? 2 : (int)(sizeof(repacked_types) / sizeof(repacked_types[0]));
+static int n_repacked_types(void) {
+    const int n = (int)(sizeof(repacked_types) / sizeof(repacked_types[0]));
+    if (level_is_wide()) return level_multiplies_bytes() ? n : n - 2;
+    return level_is_v3() ? 2 : 0;
 }
 
 static void test_repacked_weights(void **state) {
     static const int64_t columns[] = {1, 2, 3, 4, 5, 6, 8, 15, 16, 17, 40};
     struct fixture *f = *state;
-    assert_true(!repacked_memory(f) == !(level_is_v3() || level_multiplies_bytes()));
-    for (int i = 0; i < n_repacked_types(f); ++i) {
+    assert_true(!repacked_memory(f) == (n_repacked_types() == 0));
+    for (int i = 0; i < n_repacked_types(); ++i) {
         const enum ggml_type type = repacked_types[i];
         for (size_t k = 0; k < sizeof(columns) / sizeof(columns[0]); ++k) {
             struct ggml_tensor *a = fixture_tensor(f, type, 768, 80, 1, 1);
@@ -623,7 +624,7 @@ static void test_repacked_weights(void **state) {
 
 static void test_repacked_experts(void **state) {
     struct fixture *f = *state;
-    for (int i = 0; i < n_repacked_types(f); ++i) {
+    for (int i = 0; i < n_repacked_types(); ++i) {
         for (int64_t tokens = 1; tokens <= 31; tokens += 15) {
             struct ggml_tensor *a = fixture_tensor(f, repacked_types[i], 256, 64, 4, 1);
             struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 256, 1, tokens, 1);
@@ -637,7 +638,7 @@ static void test_repacked_experts(void **state) {
 static void test_repacked_columns_are_alike(void **state) {
     enum { IN_FOURS = 8 }; // not in strips
     struct fixture *f = *state;
-    for (int i = 0; i < n_repacked_types(f); ++i) {
+    for (int i = 0; i < n_repacked_types(); ++i) {
         struct ggml_tensor *a = fixture_tensor(f, repacked_types[i], 512, 16, 1, 1);
         struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 512, IN_FOURS, 1, 1);
         struct weights w;

@@ -11,7 +11,7 @@ enum {
     CPU_REPACKS_scalar = 0,
     CPU_REPACKS_x86_64_v2 = 0,
     CPU_REPACKS_x86_64_v3 = 1,
-    CPU_REPACKS_x86_64_v4 = 0,
+    CPU_REPACKS_x86_64_v4 = 1,
     CPU_REPACKS_x86_64_v4_vnni = 1,
     CPU_REPACKS_neon = 0,
     CPU_REPACKS_dotprod = 0,

@@ -7,9 +7,11 @@ CPU_BLOCK_ROW(Q5_0, q5_0, QK5_0, 32, offsetof(block_q5_0, d), -1)
 CPU_BLOCK_ROW(Q5_1, q5_1, QK5_1, 32, offsetof(block_q5_1, d), offsetof(block_q5_1, m))
 CPU_BLOCK_ROW(Q4_K, q4_K, QK_K, 32, offsetof(block_q4_K, d), offsetof(block_q4_K, dmin))
 CPU_BLOCK_ROW(Q5_K, q5_K, QK_K, 32, offsetof(block_q5_K, d), offsetof(block_q5_K, dmin))
+CPU_BLOCK_ROW(TQ2_0, tq2_0, QK_K, 32, offsetof(block_tq2_0, d), -1)
+#endif
+#if defined(__AVX512VNNI__) // without it, bytes with signs aren't multiplied
 CPU_BLOCK_ROW(IQ4_NL, iq4_nl, QK4_NL, 32, offsetof(block_iq4_nl, d), -1)
 CPU_BLOCK_ROW(IQ4_XS, iq4_xs, QK_K, 32, offsetof(block_iq4_xs, d), -1)
-CPU_BLOCK_ROW(TQ2_0, tq2_0, QK_K, 32, offsetof(block_tq2_0, d), -1)
 #endif
 CPU_BLOCK_ROW(Q2_K, q2_K, QK_K, 16, offsetof(block_q2_K, d), offsetof(block_q2_K, dmin))
 CPU_BLOCK_ROW(Q3_K, q3_K, QK_K, 16, offsetof(block_q3_K, d), -1)
