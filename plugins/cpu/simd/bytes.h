@@ -273,16 +273,19 @@ CPU_INLINE vf vf_from_bf16(const void *x) {
     return (vf)(vi_from_u16(x) << 16);
 }
 
-// Subnormal numbers are converted as integers; the largest exponent (infinity, NaN) stays the
-// largest.
-CPU_INLINE vf vf_from_f16(const void *x) {
-    const vi bits = vi_from_u16(x);
+// Halves, each in the lower bits of a lane. Subnormal numbers are converted as integers; the largest
+// exponent (infinity, NaN) stays the largest.
+CPU_INLINE vf vf_from_halves(vi bits) {
     const vi magnitude = bits & 0x7FFF;
     const vi sign = (bits & 0x8000) << 16;
     const vi bias = (112 << 23) + ((magnitude >= 0x7C00) & (112 << 23));
     const vf large = (vf)((magnitude << 13) + bias);
     const vf small = __builtin_convertvector(magnitude, vf) * 0x1p-24f;
     return (vf)((vi)vf_select(magnitude < 0x0400, small, large) | sign);
+}
+
+CPU_INLINE vf vf_from_f16(const void *x) {
+    return vf_from_halves(vi_from_u16(x));
 }
 #endif
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Vectors of words, one of each of as many rows as a vector of floats has lanes, whose bytes are
-// moved, looked up and multiplied within words. For levels with AVX2 and later ones.
+// moved, looked up and multiplied within words. For x86-64-v2 and later levels.
 #ifndef CPU_WORDS_H
 #define CPU_WORDS_H
 
@@ -18,10 +18,17 @@ typedef uint16_t v8h __attribute__((vector_size(16)));
 #if defined(__AVX512F__)
 typedef __m512i wi;
 #define WIDE(instruction) _mm512_##instruction
-#define KEEP_IN_REGISTER(sum) ((void)(sum))
-#else
+#elif defined(__AVX2__)
 typedef __m256i wi;
 #define WIDE(instruction) _mm256_##instruction
+#else
+typedef __m128i wi;
+#define WIDE(instruction) _mm_##instruction
+#endif
+
+#if defined(__AVX512F__)
+#define KEEP_IN_REGISTER(sum) ((void)(sum))
+#else
 // The order of additions stays: as a tree of sums they would need more registers than there are.
 #define KEEP_IN_REGISTER(sum) __asm__("" : "+x"(sum))
 #endif
@@ -32,8 +39,10 @@ typedef __m256i wi;
 CPU_INLINE wi spread_16(__m128i v) {
 #if defined(__AVX512F__)
     return _mm512_broadcast_i32x4(v);
-#else
+#elif defined(__AVX2__)
     return _mm256_broadcastsi128_si256(v);
+#else
+    return v;
 #endif
 }
 
@@ -46,6 +55,7 @@ CPU_INLINE wi spread_word(const void *x) {
 
 // 16 bytes of rows 0, 4, and so on.
 CPU_INLINE ww rows_load(const char *const *rows, int64_t at) {
+#if defined(__AVX2__)
     const __m256i low =
         _mm256_set_m128i((__m128i)v16b_load(rows[4] + at), (__m128i)v16b_load(rows[0] + at));
 #if defined(__AVX512F__)
@@ -54,6 +64,9 @@ CPU_INLINE ww rows_load(const char *const *rows, int64_t at) {
     return (ww)_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 #else
     return (ww)low;
+#endif
+#else
+    return (ww)v16b_load(rows[0] + at);
 #endif
 }
 
@@ -80,11 +93,11 @@ CPU_INLINE void rows_words(const char *const *rows, int64_t at, ww *words) {
     words[3] = last_words(even_last, odd_last);
 }
 
-// The halves `at` bytes into eight rows.
+// The halves `at` bytes into eight rows, or into as many as there are.
 CPU_INLINE v8h eight_halves(const char *const *rows, int64_t at) {
-    uint16_t h[8];
+    uint16_t h[8] = {0};
     CPU_UNROLLED
-    for (int r = 0; r < 8; ++r)
+    for (int r = 0; r < MIN(LANES, 8); ++r)
         memcpy(&h[r], rows[r] + at, sizeof(h[r]));
     return (v8h){h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]};
 }
@@ -122,19 +135,24 @@ CPU_INLINE wi widen_half(wb four, const bool upper) {
 CPU_INLINE vf words_floats(ww v) {
 #if defined(__AVX512F__)
     return _mm512_cvtph_ps(_mm512_cvtepi32_epi16((wi)v));
+#elif !defined(__AVX2__)
+    return vf_from_halves((vi)v & 0xFFFF);
 #else
     const wi halves = (wi)(v & 0xFFFF), packed = _mm256_packus_epi32(halves, halves);
     return _mm256_cvtph_ps(_mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
 #endif
 }
 
-// Of vectors of eight lanes `high` is not looked at.
+// Only vectors of 16 lanes have those of `high`.
 CPU_INLINE vf halves_floats(v8h low, v8h high) {
 #if defined(__AVX512F__)
     return _mm512_cvtph_ps(_mm256_set_m128i((__m128i)high, (__m128i)low));
-#else
+#elif defined(__AVX2__)
     (void)high;
     return _mm256_cvtph_ps((__m128i)low);
+#else
+    (void)high;
+    return vf_from_halves((vi)_mm_cvtepu16_epi32((__m128i)low));
 #endif
 }
 
@@ -148,9 +166,13 @@ CPU_INLINE vf rows_floats(const char *const *rows, int64_t at) {
     return halves_floats(low, LANES == 16 ? eight_halves(rows + 8, at) : low);
 }
 
-// a * b + c, rounded once.
+// a * b + c, rounded once where the level has that.
 CPU_INLINE vf fused(vf a, vf b, vf c) {
+#if defined(__FMA__)
     return WIDE(fmadd_ps)(a, b, c);
+#else
+    return a * b + c;
+#endif
 }
 
 // --- products ------------------------------------------------------------------------------------
@@ -169,8 +191,10 @@ CPU_INLINE wi add_pairs(wi a, wi b) {
 CPU_INLINE void add_pairs_to(wi *sum, wi products) {
 #if defined(__AVX512F__)
     *sum = add_pairs(*sum, products);
-#else
+#elif defined(__AVX2__)
     __asm__("vpaddw %1, %0, %0" : "+x"(*sum) : "x"(products));
+#else
+    __asm__("paddw %1, %0" : "+x"(*sum) : "x"(products));
 #endif
 }
 
@@ -178,8 +202,10 @@ CPU_INLINE void add_pairs_to(wi *sum, wi products) {
 CPU_INLINE void add_words_to(wi *sum, wi words) {
 #if defined(__AVX512F__)
     *sum = WIDE(add_epi32)(*sum, words);
-#else
+#elif defined(__AVX2__)
     __asm__("vpaddd %1, %0, %0" : "+x"(*sum) : "x"(words));
+#else
+    __asm__("paddd %1, %0" : "+x"(*sum) : "x"(words));
 #endif
 }
 

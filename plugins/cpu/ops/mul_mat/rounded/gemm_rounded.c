@@ -7,10 +7,10 @@
 #include "ops/mul_mat/rounded/round_group.h"
 #include "types/blocks.h"
 
-#if defined(__AVX2__) || (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
+#if defined(__SSE4_1__) || (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
 
 enum {
-    ROWS = 16,     // that are laid side by side together
+    ROWS = STRIPS_OF_PAIRS && LANES == 4 ? 8 : 16, // that are laid side by side together
     OPEN_ROWS = 4, // at a time
     PANEL_ROWS = LANES < 16        ? ROWS
                  : STRIPS_OF_PAIRS ? 2 * ROWS
@@ -57,7 +57,7 @@ typedef void (*multiply_fn)(const struct strip_panel *a, const struct strip *b,
 
 #if defined(__AVX512VNNI__)
 #include "ops/mul_mat/rounded/strips_vnni.h"
-#elif defined(__AVX2__)
+#elif defined(__SSE4_1__)
 #include "ops/mul_mat/rounded/strips_pairs.h"
 #else
 #include "ops/mul_mat/rounded/strips_neon.h"
@@ -197,7 +197,7 @@ static void pack_panel(const struct gemm_rows *rows, int64_t row, int64_t n_rows
 // packed panel stays in the cache while all strips use it.
 static void compute_panel(const struct gemm_rows *rows, const struct tile *all, int64_t k0,
                           int64_t k1, const struct strips *strips, struct strip_panel *panel) {
-    const int64_t n_vectors = (all->n_rows + ROWS - 1) / ROWS; // of 16 rows
+    const int64_t n_vectors = (all->n_rows + ROWS - 1) / ROWS; // of ROWS lanes
     const multiply_fn multiply =
         choose_multiply(rows->type, group_of[rows->type], type_rows[rows->type].has_offsets,
                         n_vectors, strips->vnni);

@@ -10,7 +10,7 @@
 // Whether the level has this, and so multiplies all but few columns.
 enum {
     CPU_STRIPS_scalar = 0,
-    CPU_STRIPS_x86_64_v2 = 0,
+    CPU_STRIPS_x86_64_v2 = 1,
     CPU_STRIPS_x86_64_v3 = 1,
     CPU_STRIPS_x86_64_v4 = 1,
     CPU_STRIPS_x86_64_v4_vnni = 1,
@@ -22,7 +22,7 @@ enum {
 
 // Whether pairs of products are added in 16 bits, for which some types' numbers are too large.
 enum {
-#if defined(__AVX2__) && !defined(__AVX512VNNI__)
+#if defined(__SSE4_1__) && !defined(__AVX512VNNI__)
     STRIPS_OF_PAIRS = 1,
 #else
     STRIPS_OF_PAIRS = 0,

@@ -19,7 +19,7 @@ enum {
     TILES_AHEAD = 16384, // bytes, at least, that tiles of lanes are asked for ahead
 };
 
-#if !defined(__AVX2__)
+#if !defined(__SSE4_1__)
 CPU_INLINE int least_in_lanes(const enum ggml_type type) {
     (void)type;
     return ROUNDED_MOST + 1;
@@ -31,7 +31,7 @@ CPU_INLINE int least_in_lanes(const enum ggml_type type) {
 // Adds what the kernels of the level need of n groups, of rows that are lanes or not.
 static void finish_part(enum ggml_type type, bool for_lanes, int64_t n, struct rounded *out) {
     (void)type, (void)for_lanes, (void)n, (void)out;
-#if defined(__AVX2__)
+#if defined(__SSE4_1__)
     for (int64_t g = 0; g < n && for_lanes; ++g)
         words_start(type, out->numbers + g * ROUNDED_GROUP, out->starts[g]);
 #endif
@@ -377,7 +377,7 @@ static const mul_fn mul_of[GGML_TYPE_COUNT] = {
 #include "ops/mul_mat/rounded/rounded_list.inl"
 };
 
-#if defined(__AVX2__)
+#if defined(__SSE4_1__)
 // `last` columns after fours.
 typedef void (*lanes_fn)(struct word_tile *t, int last);
 
@@ -445,7 +445,7 @@ static void mul_in_fours(const struct gemm_rows *rows, const struct gemm_piece *
 
 void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, const struct gemm_piece *piece,
                              const struct gemm_column *columns, int64_t n_columns, void *memory) {
-#if defined(__AVX2__)
+#if defined(__SSE4_1__)
     if (n_columns >= least_in_lanes(rows->type)) {
         mul_in_lanes(rows, piece, columns, n_columns, memory);
         return;

@@ -9,10 +9,10 @@
 #include "ops/mul_mat/rounded/rounded.h"
 
 // Whether the level is faster with whole numbers, of the types of rounded_list.inl: Q2_K, TQ2_0 and
-// FP4 are not where blocks have to be opened first, nor is IQ4 where tables of floats are.
+// MXFP4 are where rows can be lanes (word_dots.h), IQ4 is where no table of floats is faster.
 static inline bool rounding_pays(enum ggml_type type) {
     if (type == GGML_TYPE_Q2_K || type == GGML_TYPE_TQ2_0 || type == GGML_TYPE_MXFP4)
-        return LANES >= 8;
+        return LANES >= 8 || STRIPS_OF_PAIRS;
     if (type == GGML_TYPE_NVFP4) return LANES == 16;
     if (type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS)
         return LANES > 1 && (LANES < 16 || !STRIPS_OF_PAIRS);
@@ -31,8 +31,8 @@ static inline bool are_opened_once(enum ggml_type type, bool repacked) {
 // all of them, or need no opening, and the columns stay in the second-level cache.
 static inline bool in_fours(enum ggml_type type, int64_t n, int64_t k, bool repacked) {
     if (n <= ROUNDED_COLUMNS) return true;
-    if (LANES < 8 || n > ROUNDED_MOST) return false;
-    if (n <= 2 * ROUNDED_COLUMNS) return true;
+    if ((LANES < 8 && !STRIPS_OF_PAIRS) || n > ROUNDED_MOST) return false;
+    if (LANES >= 8 && n <= 2 * ROUNDED_COLUMNS) return true;
     const bool is_plain =
         LANES == 16 && !STRIPS_OF_PAIRS && type == GGML_TYPE_Q8_0 && n <= 4 * ROUNDED_COLUMNS;
     return (are_opened_once(type, repacked) || is_plain) && rounded_size(k, n) <= ROUNDED_CACHED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Panels of rows and their products with strips where no instruction adds four products of bytes to
-// a lane: the part of gemm_rounded.c, which includes this, for AVX2 and for AVX-512 without VNNI.
+// a lane: the part of gemm_rounded.c, which includes this, for SSSE3, AVX2, and AVX-512 without VNNI.
 // Bytes without sign (rows) are multiplied with such that have one (columns); pairs of products are
 // added in 16 bits for as long as their sum fits, then widened. Where rows need all eight bits no
 // sum of two fits: both sides are words of 16 bits then, of which an instruction adds two products
@@ -86,7 +86,14 @@ CPU_INLINE void lay_rows(const struct block_format f, struct opened_rows *o,
     }
 }
 
-#if !defined(__AVX512F__)
+#if !defined(__AVX2__)
+// The level doesn't repack.
+static bool pack_repacked(const struct gemm_rows *rows, int64_t row, int64_t n_rows, int64_t k0,
+                          int64_t k, size_t ahead, struct strip_panel *panel) {
+    (void)rows, (void)row, (void)n_rows, (void)k0, (void)k, (void)ahead, (void)panel;
+    return false;
+}
+#elif !defined(__AVX512F__)
 // --- panels of repacked rows ---------------------------------------------------------------------
 
 // Elements [k0, k0 + k) of ROWS rows, or of n_rows and the last eight of them again.
@@ -370,7 +377,7 @@ CPU_INLINE void multiply_tile(const struct strip_way way, const struct strip_pan
 MULTIPLY_ROWS(multiply, PANEL_VECTORS)
 #if defined(__AVX512F__)
 MULTIPLY_ROWS(multiply_one, 1) // the last rows
-#else
+#elif defined(__AVX2__)
 MULTIPLY(multiply_16_vnni, 16, 127, PANEL_VECTORS, true)
 MULTIPLY(multiply_32_vnni, 32, 127, PANEL_VECTORS, true)
 MULTIPLY(multiply_255_vnni, 32, 255, PANEL_VECTORS, true)
@@ -394,7 +401,7 @@ static multiply_fn choose_multiply(enum ggml_type type, int group, bool offset, 
     (void)offset, (void)n_rows, (void)vnni;
 #if defined(__AVX512F__)
     if (n_rows == 1) return CHOOSE(multiply_one);
-#else
+#elif defined(__AVX2__)
     if (vnni && most == ALL_BITS) return multiply_255_vnni;
     if (vnni) return group == 16 ? multiply_16_vnni : multiply_32_vnni;
 #endif

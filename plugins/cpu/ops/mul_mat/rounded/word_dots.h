@@ -8,7 +8,7 @@
 
 #include "ops/mul_mat/rounded/rounded.h"
 
-#if defined(__AVX2__)
+#if defined(__SSE4_1__)
 
 #include "ops/mul_mat/rounded/row_words.h"
 
@@ -46,15 +46,14 @@ struct word_part {
 enum { NEVER_IN_LANES = ROUNDED_MOST + 1 };
 
 // From how many columns on rows of the type are multiplied so: known when compiling. Fewer are as
-// fast as memory allows in four streams, or with 256-bit vectors faster by rounded_lines.h. Numbers
-// of eight bits take more than one instruction without VNNI; with it, Q8_0 is read as fast as
-// memory allows anyway.
+// fast as memory allows in four streams, or with 256-bit vectors faster by rounded_lines.h; with
+// 128-bit ones all are. Numbers of eight bits take more than one instruction without VNNI; with it,
+// Q8_0 is read as fast as memory allows anyway.
 CPU_INLINE int least_in_lanes(const enum ggml_type type) {
-    const bool is_wide = LANES == 16;
     switch (type) {
     case GGML_TYPE_TQ2_0:
-    case GGML_TYPE_MXFP4: return is_wide ? 2 : 1;
-    case GGML_TYPE_Q3_K: return is_wide ? 1 : 3;
+    case GGML_TYPE_MXFP4: return LANES == 16 ? 2 : 1;
+    case GGML_TYPE_Q3_K: return LANES == 8 ? 3 : 1;
 #if defined(__AVX512VNNI__)
     case GGML_TYPE_IQ4_NL:
     case GGML_TYPE_IQ4_XS:
@@ -66,7 +65,7 @@ CPU_INLINE int least_in_lanes(const enum ggml_type type) {
     case GGML_TYPE_Q2_K:
     case GGML_TYPE_Q4_K:
     case GGML_TYPE_Q5_K:
-    case GGML_TYPE_Q6_K: return is_wide ? 2 : 3;
+    case GGML_TYPE_Q6_K: return LANES == 16 ? 2 : LANES == 8 ? 3 : 1;
     default: return NEVER_IN_LANES;
     }
 }
@@ -215,7 +214,7 @@ CPU_INLINE void words_start(const enum ggml_type type, const int8_t *numbers, in
     if (has_halves) out[1] = start_of_words(type, numbers + 16, 16);
 }
 
-#if !defined(__AVX512BW__)
+#if defined(__AVX2__) && !defined(__AVX512BW__)
 // What rounded_lines.h needs of a part of n groups: starts by halves of groups, or sums and scales
 // in the order of lanes.
 CPU_INLINE void lines_start(const enum ggml_type type, int64_t n, struct rounded *out) {
