@@ -4,6 +4,7 @@
 #include "ops/mul_mat/rounded/gemm_rounded.h"
 
 #include "gemm/interleave.h"
+#include "ops/mul_mat/rounded/number_ranges.h"
 #include "ops/mul_mat/rounded/round_group.h"
 #include "types/blocks.h"
 
@@ -11,7 +12,7 @@
 
 enum {
     ROWS = STRIPS_OF_PAIRS && LANES == 4 ? 8 : 16, // that are laid side by side together
-    OPEN_ROWS = 4, // at a time
+    OPEN_ROWS = 4,                                 // at a time
     PANEL_ROWS = LANES < 16        ? ROWS
                  : STRIPS_OF_PAIRS ? 2 * ROWS
                                    : STRIP_PANEL,
@@ -70,19 +71,34 @@ static const int8_t group_of[GGML_TYPE_COUNT] = {
 
 // --- columns -------------------------------------------------------------------------------------
 
+// What makes up for offsets of rows, or for the bias of their numbers: scaled sums, or what sums of
+// pairs begin with. `numbers` are those of group g of column c.
+CPU_INLINE void put_sums(const int8_t *numbers, const int group, int bias, float scale, int g,
+                         int c, struct strip *out) {
+    if (bias == 0) {
+        int32_t sum = 0;
+        for (int i = 0; i < group; ++i)
+            sum += numbers[i];
+        out->sums[g][c] = scale * (float)sum;
+        return;
+    }
+    for (int half = 0; half < 2; ++half) {
+        int32_t sum = 0;
+        for (int i = 2 * half; i < group; i += 4)
+            sum += numbers[i] + numbers[i + 1];
+        out->starts[g][c][half] = (int16_t)(-bias * sum);
+    }
+}
+
 // Rounds 32 elements of a column to bytes with a scale, and stores them where column c of the
-// strip lies; scaled sums per group make up for offsets.
-static void round_part(enum ggml_type type, const float *x, int g, const int group, int c,
+// strip lies.
+static void round_part(enum ggml_type type, const float *x, int g, const int group, int bias, int c,
                        struct strip *out) {
     int8_t numbers[ROUNDED_GROUP];
     const float scale = round_group(x, numbers);
     out->scales[g][c] = scale;
-    for (int i = 0; i < ROUNDED_GROUP; i += group) {
-        int32_t sum = 0;
-        for (int j = 0; j < group; ++j)
-            sum += numbers[i + j];
-        out->sums[(g * ROUNDED_GROUP + i) / group][c] = scale * (float)sum;
-    }
+    for (int i = 0; i < ROUNDED_GROUP; i += group)
+        put_sums(numbers + i, group, bias, scale, (g * ROUNDED_GROUP + i) / group, c, out);
     if (strip_parts(type) > 1) {
         for (int i = 0; i < ROUNDED_GROUP; ++i)
             out->words[(g * ROUNDED_GROUP + i) / 2][c][i % 2] = numbers[i];
@@ -97,16 +113,16 @@ static void round_part(enum ggml_type type, const float *x, int g, const int gro
 // Rounds elements [k0, k0 + k) of up to STRIP_COLUMNS columns; missing columns are 0.
 void CPU_FN(cpu_round_strip)(enum ggml_type type, const struct gemm_column *columns,
                              int64_t n_columns, int64_t k0, int64_t k, struct strip *out) {
-    const int group = group_of[type];
+    const int group = group_of[type], bias = start_bias(type, group);
     const int groups = STRIP_DEPTH / ROUNDED_GROUP / strip_parts(type); // in a strip
     if (n_columns < STRIP_COLUMNS) memset(out, 0, (size_t)strip_parts(type) * sizeof(*out));
     for (int c = 0; c < n_columns; ++c) {
         for (int g = 0; g < k / ROUNDED_GROUP; ++g) {
             const float *x = columns[c].x + k0 + g * ROUNDED_GROUP;
             if (group == 16)
-                round_part(type, x, g, 16, c, out);
+                round_part(type, x, g, 16, bias, c, out);
             else
-                round_part(type, x, g % groups, 32, c, out + g / groups);
+                round_part(type, x, g % groups, 32, 0, c, out + g / groups);
         }
     }
 }

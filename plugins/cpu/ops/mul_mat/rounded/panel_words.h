@@ -4,6 +4,7 @@
 #ifndef CPU_PANEL_WORDS_H
 #define CPU_PANEL_WORDS_H
 
+#include "ops/mul_mat/rounded/number_ranges.h"
 #include "ops/mul_mat/rounded/row_words.h"
 
 enum { WORDS_ARE_SIGNED = !STRIPS_OF_PAIRS }; // numbers of a panel have no bias
@@ -54,15 +55,15 @@ CPU_INLINE void put_numbers(const struct block_format f, const struct word_panel
 }
 #endif
 
-// Scales of the group that begins with element `first`, and offsets or, where numbers keep their
-// bias, what that subtracts.
+// Scales of the group that begins with element `first`, and offsets or what counts as such: a bias
+// that no start of sums makes up for.
 CPU_INLINE void put_scales(const struct block_format f, const struct word_panel *to, int64_t first,
                            vf scales, vf offset) {
     const int64_t at = first / f.group * to->stride;
     vf_store(to->scales + at, scales);
     if (f.offset_at >= 0)
         vf_store(to->offsets + at, offset);
-    else if (!WORDS_ARE_SIGNED && strip_parts(f.type) == 1)
+    else if (!WORDS_ARE_SIGNED && strip_parts(f.type) == 1 && start_bias(f.type, f.group) == 0)
         vf_store(to->offsets + at, scales * (float)-rounded_bias(f.type));
 }
 

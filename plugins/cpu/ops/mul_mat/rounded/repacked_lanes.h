@@ -28,9 +28,9 @@ CPU_INLINE vb lanes_word(const char *block, const int w) {
 #define WORD_OF(block, field) ((int)(offsetof(block, field) / REPACKED_WORD))
 
 // Four numbers of each row, words 8 * g + i of the planes g = `first` and `first` + 2 of half a
-// block, as bytes without sign that are larger by lanes_bias(). Both are moved together, and third
-// bits are put in place by looking up all those of a byte's planes. `words` is where the words of
-// the block begin.
+// block, as bytes without sign that are larger by rounded_bias(). Both are moved together, and
+// third bits are put in place by looking up all those of a byte's planes. `words` is where the
+// words of the block begin.
 CPU_INLINE void lanes_numbers(const enum ggml_type type, const char *words, const int half,
                               const int i, const int first, vb *out) {
     const v16b third[2] = {{0, 4, 0, 4, 64, 68, 64, 68, 0, 4, 0, 4, 64, 68, 64, 68},
@@ -45,13 +45,8 @@ CPU_INLINE void lanes_numbers(const enum ggml_type type, const char *words, cons
     out[1] = vb_bits(both, 4, 0, 15);
 }
 
-// What numbers are larger by than those of the type; 0 where blocks have minima.
-CPU_INLINE float lanes_bias(const enum ggml_type type) {
-    return type == GGML_TYPE_Q3_K ? 4 : 0;
-}
-
-// Whole scales of a block by row, four of successive groups to a lane, and minima likewise, which
-// are the scales where numbers have a bias.
+// Whole scales of a block by row, four of successive groups to a lane, and minima likewise where
+// there are some.
 CPU_INLINE void lanes_scales(const enum ggml_type type, const char *words, vb *scales, vb *minima) {
     if (type == GGML_TYPE_Q2_K) {
         for (int i = 0; i < SCALE_WORDS; ++i) {
@@ -65,8 +60,7 @@ CPU_INLINE void lanes_scales(const enum ggml_type type, const char *words, vb *s
     const vb low[2] = {lanes_word(words, at), lanes_word(words, at + 1)};
     const vb high = lanes_word(words, at + 2);
     for (int i = 0; i < SCALE_WORDS; ++i)
-        minima[i] = scales[i] =
-            (vb_bits(low[i % 2], i / 2 * 4, 0, 15) | vb_bits(high, 2 * i, 4, 48)) - 32;
+        scales[i] = (vb_bits(low[i % 2], i / 2 * 4, 0, 15) | vb_bits(high, 2 * i, 4, 48)) - 32;
 }
 
 // 256 times byte i of each lane, twice as 16 bits: what pairs of products are multiplied with. Such
@@ -98,13 +92,12 @@ CPU_INLINE __m256 lanes_halves(const char *words, const int w, const bool upper)
     return _mm256_cvtph_ps(_mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
 }
 
-// The factors of a block of each row: of scales, and of minima or, where there are none, less the
-// bias of numbers.
+// The factors of a block of each row: of scales, and of minima.
 CPU_INLINE void lanes_factors(const struct block_format f, const char *block, const char *words,
                               __m256 *scale, __m256 *offset) {
     if (f.offset_at < 0) {
         *scale = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)block));
-        *offset = _mm256_mul_ps(*scale, _mm256_set1_ps(-lanes_bias(f.type)));
+        *offset = _mm256_setzero_ps();
         return;
     }
     const bool upper = f.scale_at % REPACKED_WORD != 0;
@@ -144,8 +137,9 @@ CPU_INLINE void lanes_to_panel(const struct block_format f, const char *block, i
         const int64_t at = (first / f.group + g) * n_rows + row;
         const bool is_signed = lanes_signed(f.type);
         const __m256 s = lanes_float(is_signed, scales[g / 4], g % 4);
-        const __m256 o = lanes_float(is_signed, minima[g / 4], g % 4);
         _mm256_storeu_ps(panel->scales + at, _mm256_mul_ps(scale, s));
+        if (f.offset_at < 0) continue;
+        const __m256 o = lanes_float(is_signed, minima[g / 4], g % 4);
         _mm256_storeu_ps(panel->offsets + at, _mm256_mul_ps(offset, o));
     }
 }

@@ -86,7 +86,12 @@ struct strip {
         int16_t words[STRIP_DEPTH / 4][STRIP_COLUMNS][2];
     };
     float scales[STRIP_DEPTH / ROUNDED_GROUP][STRIP_COLUMNS];
-    float sums[STRIP_GROUPS][STRIP_COLUMNS]; // after rounding, of the groups of src0
+    union {
+        float sums[STRIP_GROUPS][STRIP_COLUMNS]; // after rounding, of the groups of src0
+        // What sums of pairs begin with where rows are biased: -bias times those of the group's
+        // first two numbers of each four, and of the last two.
+        int16_t starts[STRIP_GROUPS][STRIP_COLUMNS][2];
+    };
 };
 
 // Rows that are multiplied with strips, STRIP_DEPTH elements deep: vectors side by side.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Panels of rows and their products with strips where no instruction adds four products of bytes to
-// a lane: the part of gemm_rounded.c, which includes this, for SSSE3, AVX2, and AVX-512 without VNNI.
-// Bytes without sign (rows) are multiplied with such that have one (columns); pairs of products are
-// added in 16 bits for as long as their sum fits, then widened. Where rows need all eight bits no
-// sum of two fits: both sides are words of 16 bits then, of which an instruction adds two products
-// to a lane. Processors with AVX-VNNI have instructions that do all of that, on the same operands.
+// a lane: the part of gemm_rounded.c, which includes this, for SSSE3, AVX2, and AVX-512 without
+// VNNI. Bytes without sign (rows) are multiplied with such that have one (columns); pairs of
+// products are added in 16 bits for as long as their sum fits, then widened. A bias makes numbers
+// bytes without sign: with groups of 16, sums begin with what it adds, negated, so that those of
+// whole groups fit. Where rows need all eight bits no sum of two fits: both sides are words of 16
+// bits then, of which an instruction adds two products to a lane. Processors with AVX-VNNI have
+// instructions that do all of that, on the same operands.
 #ifndef CPU_STRIPS_PAIRS_H
 #define CPU_STRIPS_PAIRS_H
 
@@ -16,43 +18,7 @@ enum {
     COLUMN_BIAS = 0,
     RUN = 4, // numbers of a row, or of a column, that lie side by side
     PANEL_VECTORS = PANEL_ROWS / LANES,
-    ALL_BITS = 255, // numbers that no bias makes small enough
 };
-
-// Numbers of a type as bytes without sign: what is added to them, and how large they become.
-struct number_range {
-    int bias, most;
-};
-
-// By how much the numbers of a type are biased, and the largest biased one, which decides how many
-// products of two bytes a 16-bit sum can hold.
-CPU_INLINE struct number_range number_range_of(const enum ggml_type type) {
-    switch (type) {
-    case GGML_TYPE_Q1_0:
-    case GGML_TYPE_TQ1_0:
-    case GGML_TYPE_TQ2_0: return (struct number_range){1, 2};
-    case GGML_TYPE_Q2_0: return (struct number_range){1, 3};
-    case GGML_TYPE_Q2_K: return (struct number_range){0, 3};
-    case GGML_TYPE_Q3_K: return (struct number_range){4, 7};
-    case GGML_TYPE_Q4_0: return (struct number_range){8, 15};
-    case GGML_TYPE_Q4_1:
-    case GGML_TYPE_Q4_K: return (struct number_range){0, 15};
-    case GGML_TYPE_IQ1_S:
-    case GGML_TYPE_IQ1_M: return (struct number_range){9, 18};
-    case GGML_TYPE_MXFP4:
-    case GGML_TYPE_NVFP4: return (struct number_range){12, 24};
-    case GGML_TYPE_Q5_0: return (struct number_range){16, 31};
-    case GGML_TYPE_Q5_1:
-    case GGML_TYPE_Q5_K: return (struct number_range){0, 31};
-    case GGML_TYPE_Q6_K: return (struct number_range){32, 63};
-    case GGML_TYPE_IQ2_XXS:
-    case GGML_TYPE_IQ2_XS:
-    case GGML_TYPE_IQ2_S:
-    case GGML_TYPE_IQ3_XXS:
-    case GGML_TYPE_IQ3_S: return (struct number_range){63, 126};
-    default: return (struct number_range){0, ALL_BITS};
-    }
-}
 
 // --- panels --------------------------------------------------------------------------------------
 
@@ -64,16 +30,17 @@ static void lay_four(const float *x, int64_t x_stride, int64_t n, float *y, int6
     interleave_4(rows, n, y, stride);
 }
 
-// Lays numbers, scales and offsets of opened rows side by side. What the bias of numbers adds to
-// products is proportional to the sums of columns, as offsets are.
+// Lays numbers, scales and offsets of opened rows side by side. What a bias adds to products that
+// no start makes up for is proportional to the sums of columns, as offsets are.
 CPU_INLINE void lay_rows(const struct block_format f, struct opened_rows *o,
                          const struct panel_rows *to) {
     const int bias = number_range_of(f.type).bias;
+    const bool starts = start_bias(f.type, f.group) > 0;
     const int64_t groups = to->k / f.group;
     for (int r = 0; r < ROWS; ++r) {
         for (int64_t j = 0; j < to->k; j += BYTES)
             vb_store(o->numbers[r] + j, vb_load(o->numbers[r] + j) + (uint8_t)bias);
-        for (int64_t g = 0; g < groups && f.offset_at < 0; ++g)
+        for (int64_t g = 0; g < groups && f.offset_at < 0 && !starts; ++g)
             o->offsets[r][g] = (float)-bias * o->scales[r][g];
     }
     for (int r = 0; r < ROWS; r += QUAD) {
@@ -82,7 +49,8 @@ CPU_INLINE void lay_rows(const struct block_format f, struct opened_rows *o,
         lay_four((const float *)(const void *)o->numbers[r], STRIP_DEPTH / 4, to->k / 4,
                  (float *)(void *)to->panel->numbers + at, to->stride);
         lay_four(o->scales[r], STRIP_GROUPS, groups, to->panel->scales + at, to->stride);
-        lay_four(o->offsets[r], STRIP_GROUPS, groups, to->panel->offsets + at, to->stride);
+        if (!starts)
+            lay_four(o->offsets[r], STRIP_GROUPS, groups, to->panel->offsets + at, to->stride);
     }
 }
 
@@ -140,8 +108,10 @@ CPU_INLINE wi dot_two(wi sum, wi rows, wi column) {
 
 // Which kind of products a function computes, known when compiling.
 struct strip_way {
-    int group, most; // of the type
-    int n;           // vectors of the panel
+    int group;   // of the type
+    int chain;   // fours of a row whose products are added in 16 bits: a power of two; 0: words
+    int n;       // vectors of the panel
+    bool starts; // of the strips, instead of offsets
     bool vnni;
 };
 
@@ -164,11 +134,6 @@ CPU_INLINE void load_rows(const struct strip_way way, const int8_t *numbers, int
         memcpy(&w[v], numbers + (t * way.n + v) * WORD * LANES, sizeof(w[v]));
 }
 
-// Fours of a row whose products with columns are added in 16 bits: a power of two.
-CPU_INLINE int chain_of(const int most) {
-    return most < 17 ? 8 : most < 33 ? 4 : most < 65 ? 2 : 1;
-}
-
 // What is read with the index or the pointer is read again, rather than kept from before.
 #define KEEP_APART(index) __asm__("" : "+r"(index))
 
@@ -179,12 +144,12 @@ CPU_INLINE int chain_of(const int most) {
 #define KEEP_IN_ORDER(sum) KEEP_IN_REGISTER(sum)
 #endif
 
-// Pairs of products of `chain` fours of the rows with as many columns as are computed together.
+// Pairs of products of a chain of fours of the rows with as many columns as are computed together.
 CPU_INLINE void add_chain(const struct strip_way way, const int8_t *numbers, int64_t four,
-                          const uint8_t (*x)[STRIP_COLUMNS][RUN], const int chain,
+                          const uint8_t (*x)[STRIP_COLUMNS][RUN], const int16_t (*starts)[2],
                           const int columns, wi (*pairs)[PANEL_VECTORS]) {
     CPU_UNROLLED
-    for (int t = 0; t < chain; ++t) {
+    for (int t = 0; t < way.chain; ++t) {
         wi w[PANEL_VECTORS];
         load_rows(way, numbers, four + t, w);
         CPU_UNROLLED
@@ -193,7 +158,9 @@ CPU_INLINE void add_chain(const struct strip_way way, const int8_t *numbers, int
             CPU_UNROLLED
             for (int v = 0; v < way.n; ++v) {
                 const wi products = multiply_pairs((wb)w[v], column);
-                if (t == 0)
+                if (t == 0 && way.starts)
+                    pairs[c][v] = add_pairs(spread_word(starts[c]), products);
+                else if (t == 0)
                     pairs[c][v] = products;
                 else
                     add_pairs_to(&pairs[c][v], products);
@@ -205,14 +172,13 @@ CPU_INLINE void add_chain(const struct strip_way way, const int8_t *numbers, int
 
 // Products of a group, numbers from `four` fours on, with columns from the first of x on.
 CPU_INLINE void multiply_group(const struct strip_way way, const struct strip_panel *a,
-                               const uint8_t (*x)[STRIP_COLUMNS][RUN], int64_t four,
-                               const int columns, wi (*dots)[PANEL_VECTORS]) {
-    const int fours = way.group / 4, chain = MIN(chain_of(way.most), fours);
+                               const uint8_t (*x)[STRIP_COLUMNS][RUN], const int16_t (*starts)[2],
+                               int64_t four, const int columns, wi (*dots)[PANEL_VECTORS]) {
     CPU_UNROLLED
-    for (int t = 0; t < fours; t += chain) {
+    for (int t = 0; t < way.group / 4; t += way.chain) {
         tile_dots pairs;
         KEEP_APART(x);
-        add_chain(way, a->numbers, four + t, x + t, chain, columns, pairs);
+        add_chain(way, a->numbers, four + t, x + t, starts, columns, pairs);
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
             CPU_UNROLLED
@@ -227,9 +193,17 @@ CPU_INLINE void multiply_group(const struct strip_way way, const struct strip_pa
 
 // The same by AVX-VNNI.
 CPU_INLINE void multiply_group_vnni(const struct strip_way way, const struct strip_panel *a,
-                                    const uint8_t (*x)[STRIP_COLUMNS][RUN], int64_t four,
-                                    const int columns, wi (*dots)[PANEL_VECTORS]) {
-    clear_dots(way, columns, dots);
+                                    const uint8_t (*x)[STRIP_COLUMNS][RUN],
+                                    const int16_t (*starts)[2], int64_t four, const int columns,
+                                    wi (*dots)[PANEL_VECTORS]) {
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        wi start = (wi){0};
+        if (way.starts) start = scale_pairs(spread_word(starts[c]), (wi)((wb_pairs){0} + 1));
+        CPU_UNROLLED
+        for (int v = 0; v < way.n; ++v)
+            dots[c][v] = start;
+    }
     CPU_UNROLLED
     for (int t = 0; t < way.group / 4; ++t) {
         wi w[PANEL_VECTORS];
@@ -275,9 +249,9 @@ CPU_INLINE void multiply_words(const struct strip_way way, const struct strip_pa
 // As many columns together as registers hold sums of: those of 16 bits and, where they are widened
 // meanwhile, those of 32.
 CPU_INLINE int columns_at_a_time(const struct strip_way way) {
-    const bool widens_once = chain_of(way.most) >= way.group / 4;
-    return VECTORS == 32 || way.vnni || widens_once || chain_of(way.most) == 1 ? STRIP_COLUMNS
-                                                                               : STRIP_COLUMNS / 2;
+    const bool widens_once = way.chain == way.group / 4;
+    return VECTORS == 32 || way.vnni || widens_once || way.chain <= 1 ? STRIP_COLUMNS
+                                                                      : STRIP_COLUMNS / 2;
 }
 
 // Adds the products of a group, scaled, to the sums of some columns from `first` on. Those of
@@ -288,14 +262,15 @@ CPU_INLINE void add_group(const struct strip_way way, const struct strip_panel *
     tile_dots dots;
     const uint8_t(*x)[STRIP_COLUMNS][RUN] = (const uint8_t(*)[STRIP_COLUMNS][RUN])(
         b->numbers + of_strip * way.group * STRIP_COLUMNS + first * RUN);
-    if (way.most == ALL_BITS)
+    const int16_t(*starts)[2] = b->starts[of_strip] + first;
+    if (way.chain == 0)
         multiply_words(
             way, a, (const int16_t(*)[STRIP_COLUMNS][2])b->words[of_strip * way.group / 2][first],
             g * way.group / 2, columns, dots);
     else if (way.vnni)
-        multiply_group_vnni(way, a, x, g * way.group / 4, columns, dots);
+        multiply_group_vnni(way, a, x, starts, g * way.group / 4, columns, dots);
     else
-        multiply_group(way, a, x, g * way.group / 4, columns, dots);
+        multiply_group(way, a, x, starts, g * way.group / 4, columns, dots);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         const vf scale = vf_set(b->scales[of_strip * way.group / ROUNDED_GROUP][first + c]);
@@ -306,7 +281,7 @@ CPU_INLINE void add_group(const struct strip_way way, const struct strip_panel *
             const int64_t at = (g * way.n + v) * LANES;
             const vf product = floats_of(dots[c][v]) * vf_load(a->scales + at);
             vf so_far = vf_load(y);
-            if (way.most != ALL_BITS) so_far = fused(vf_load(a->offsets + at), sum, so_far);
+            if (way.chain > 0 && !way.starts) so_far = fused(vf_load(a->offsets + at), sum, so_far);
             vf_store(y, fused(product, scale, so_far));
         }
     }
@@ -316,7 +291,7 @@ CPU_INLINE void add_group(const struct strip_way way, const struct strip_panel *
 CPU_INLINE void multiply_columns(const struct strip_way way, const struct strip_panel *a,
                                  const struct strip *b, int64_t k, int first, const int columns,
                                  float (*sums)[PANEL_ROWS]) {
-    const int64_t parts = way.most == ALL_BITS ? 2 : 1, groups = STRIP_DEPTH / way.group / parts;
+    const int64_t parts = way.chain == 0 ? 2 : 1, groups = STRIP_DEPTH / way.group / parts;
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         CPU_UNROLLED
@@ -361,51 +336,58 @@ CPU_INLINE void multiply_tile(const struct strip_way way, const struct strip_pan
         add_part(to, (const float(*)[PANEL_ROWS])sums);
 }
 
-#define MULTIPLY(name, group, most, n, vnni)                                                       \
+#define MULTIPLY(name, ...)                                                                        \
     static void name(const struct strip_panel *a, const struct strip *b, const struct tile *to) {  \
-        multiply_tile((struct strip_way){group, most, n, vnni}, a, b, to);                         \
+        multiply_tile((struct strip_way){__VA_ARGS__}, a, b, to);                                  \
     }
 #define MULTIPLY_ROWS(name, n)                                                                     \
-    MULTIPLY(name##_16_32, 16, 32, n, false)                                                       \
-    MULTIPLY(name##_16_64, 16, 64, n, false)                                                       \
-    MULTIPLY(name##_16_127, 16, 127, n, false)                                                     \
-    MULTIPLY(name##_32_16, 32, 16, n, false)                                                       \
-    MULTIPLY(name##_32_32, 32, 32, n, false)                                                       \
-    MULTIPLY(name##_32_127, 32, 127, n, false)                                                     \
-    MULTIPLY(name##_32_255, 32, 255, n, false)
+    MULTIPLY(name##_16_starts, 16, 4, n, true, false)                                              \
+    MULTIPLY(name##_16_4, 16, 4, n, false, false)                                                  \
+    MULTIPLY(name##_16_1, 16, 1, n, false, false)                                                  \
+    MULTIPLY(name##_32_8, 32, 8, n, false, false)                                                  \
+    MULTIPLY(name##_32_4, 32, 4, n, false, false)                                                  \
+    MULTIPLY(name##_32_1, 32, 1, n, false, false)                                                  \
+    MULTIPLY(name##_words, 32, 0, n, false, false)
 
-MULTIPLY_ROWS(multiply, PANEL_VECTORS)
+MULTIPLY_ROWS(tiles, PANEL_VECTORS)
 #if defined(__AVX512F__)
-MULTIPLY_ROWS(multiply_one, 1) // the last rows
+MULTIPLY_ROWS(tiles_of_one, 1) // the last rows
 #elif defined(__AVX2__)
-MULTIPLY(multiply_16_vnni, 16, 127, PANEL_VECTORS, true)
-MULTIPLY(multiply_32_vnni, 32, 127, PANEL_VECTORS, true)
-MULTIPLY(multiply_255_vnni, 32, 255, PANEL_VECTORS, true)
+MULTIPLY(vnni_16_starts, 16, 4, PANEL_VECTORS, true, true)
+MULTIPLY(vnni_16, 16, 4, PANEL_VECTORS, false, true)
+MULTIPLY(vnni_32, 32, 8, PANEL_VECTORS, false, true)
+MULTIPLY(vnni_words, 32, 0, PANEL_VECTORS, false, true)
+
+static multiply_fn choose_vnni(int most, int group, bool starts) {
+    if (most == ALL_BITS) return vnni_words;
+    if (group == 32) return vnni_32;
+    return starts ? vnni_16_starts : vnni_16;
+}
 #endif
 
 // The fewer bits a type's numbers have, the more products are added in 16 bits before the sum is
 // widened.
 #define CHOOSE(name)                                                                               \
-    (group == 16 && most < 33 ? name##_16_32                                                       \
-     : most < 17              ? name##_32_16                                                       \
-     : most < 33              ? name##_32_32                                                       \
-     : most < 65              ? name##_16_64                                                       \
-     : most == ALL_BITS       ? name##_32_255                                                      \
-     : group == 16            ? name##_16_127                                                      \
-                              : name##_32_127)
+    (most == ALL_BITS ? name##_words                                                               \
+     : group == 16    ? (starts      ? name##_16_starts                                            \
+                         : most < 33 ? name##_16_4                                                 \
+                                     : name##_16_1)                                                \
+     : most < 17      ? name##_32_8                                                                \
+     : most < 33      ? name##_32_4                                                                \
+                      : name##_32_1)
 
-// `n_rows`: lanes of the panel, in sixteens.
+// `n_rows`: lanes of the panel, in ROWS.
 static multiply_fn choose_multiply(enum ggml_type type, int group, bool offset, int64_t n_rows,
                                    bool vnni) {
     const int most = number_range_of(type).most;
+    const bool starts = start_bias(type, group) > 0;
     (void)offset, (void)n_rows, (void)vnni;
 #if defined(__AVX512F__)
-    if (n_rows == 1) return CHOOSE(multiply_one);
+    if (n_rows == 1) return CHOOSE(tiles_of_one);
 #elif defined(__AVX2__)
-    if (vnni && most == ALL_BITS) return multiply_255_vnni;
-    if (vnni) return group == 16 ? multiply_16_vnni : multiply_32_vnni;
+    if (vnni) return choose_vnni(most, group, starts);
 #endif
-    return CHOOSE(multiply);
+    return CHOOSE(tiles);
 }
 
 #endif
