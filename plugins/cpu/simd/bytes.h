@@ -273,8 +273,8 @@ CPU_INLINE vf vf_from_bf16(const void *x) {
     return (vf)(vi_from_u16(x) << 16);
 }
 
-// Halves, each in the lower bits of a lane. Subnormal numbers are converted as integers; the largest
-// exponent (infinity, NaN) stays the largest.
+// Halves, each in the lower bits of a lane. Subnormal numbers are converted as integers; the
+// largest exponent (infinity, NaN) stays the largest.
 CPU_INLINE vf vf_from_halves(vi bits) {
     const vi magnitude = bits & 0x7FFF;
     const vi sign = (bits & 0x8000) << 16;

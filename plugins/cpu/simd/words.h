@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Vectors of words, one of each of as many rows as a vector of floats has lanes, whose bytes are
-// moved, looked up and multiplied within words. For x86-64-v2 and later levels.
+// moved, looked up and multiplied within words. For x86-64-v2, dotprod and later levels.
 #ifndef CPU_WORDS_H
 #define CPU_WORDS_H
 
@@ -15,6 +15,9 @@ typedef uint16_t wb_pairs __attribute__((vector_size(WORD * LANES)));
 typedef uint32_t ww __attribute__((vector_size(WORD * LANES)));
 typedef uint16_t v8h __attribute__((vector_size(16)));
 
+#if defined(CPU_NEON)
+#include "simd/words_neon.h"
+#else
 #if defined(__AVX512F__)
 typedef __m512i wi;
 #define WIDE(instruction) _mm512_##instruction
@@ -79,29 +82,6 @@ CPU_INLINE ww last_words(ww a, ww b) {
     return (ww)WIDE(unpackhi_epi32)((wi)a, (wi)b);
 }
 
-// 16 bytes of LANES rows, `at` bytes into each: word i of all becomes vector i.
-CPU_INLINE void rows_words(const char *const *rows, int64_t at, ww *words) {
-    ww in[16 / WORD];
-    CPU_UNROLLED
-    for (int i = 0; i < 16 / WORD; ++i)
-        in[i] = rows_load(rows + i, at);
-    const ww even_first = first_words(in[0], in[2]), even_last = last_words(in[0], in[2]);
-    const ww odd_first = first_words(in[1], in[3]), odd_last = last_words(in[1], in[3]);
-    words[0] = first_words(even_first, odd_first);
-    words[1] = last_words(even_first, odd_first);
-    words[2] = first_words(even_last, odd_last);
-    words[3] = last_words(even_last, odd_last);
-}
-
-// The halves `at` bytes into eight rows, or into as many as there are.
-CPU_INLINE v8h eight_halves(const char *const *rows, int64_t at) {
-    uint16_t h[8] = {0};
-    CPU_UNROLLED
-    for (int r = 0; r < MIN(LANES, 8); ++r)
-        memcpy(&h[r], rows[r] + at, sizeof(h[r]));
-    return (v8h){h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]};
-}
-
 // Entries of a table of 16.
 CPU_INLINE wb words_lookup(v16b table, wb index) {
     return (wb)WIDE(shuffle_epi8)(spread_16((__m128i)table), (wi)index);
@@ -156,16 +136,6 @@ CPU_INLINE vf halves_floats(v8h low, v8h high) {
 #endif
 }
 
-CPU_INLINE vf floats_of(wi v) {
-    return __builtin_convertvector((vi)v, vf);
-}
-
-// The halves `at` bytes into LANES rows.
-CPU_INLINE vf rows_floats(const char *const *rows, int64_t at) {
-    const v8h low = eight_halves(rows, at);
-    return halves_floats(low, LANES == 16 ? eight_halves(rows + 8, at) : low);
-}
-
 // a * b + c, rounded once where the level has that.
 CPU_INLINE vf fused(vf a, vf b, vf c) {
 #if defined(__FMA__)
@@ -215,5 +185,42 @@ CPU_INLINE wi scale_pairs(wi pairs, wi scales) {
 }
 
 #undef WIDE
+#endif
+
+// --- at any level
+// ---------------------------------------------------------------------------------
+
+// 16 bytes of LANES rows, `at` bytes into each: word i of all becomes vector i.
+CPU_INLINE void rows_words(const char *const *rows, int64_t at, ww *words) {
+    ww in[16 / WORD];
+    CPU_UNROLLED
+    for (int i = 0; i < 16 / WORD; ++i)
+        in[i] = rows_load(rows + i, at);
+    const ww even_first = first_words(in[0], in[2]), even_last = last_words(in[0], in[2]);
+    const ww odd_first = first_words(in[1], in[3]), odd_last = last_words(in[1], in[3]);
+    words[0] = first_words(even_first, odd_first);
+    words[1] = last_words(even_first, odd_first);
+    words[2] = first_words(even_last, odd_last);
+    words[3] = last_words(even_last, odd_last);
+}
+
+// The halves `at` bytes into eight rows, or into as many as there are.
+CPU_INLINE v8h eight_halves(const char *const *rows, int64_t at) {
+    uint16_t h[8] = {0};
+    CPU_UNROLLED
+    for (int r = 0; r < MIN(LANES, 8); ++r)
+        memcpy(&h[r], rows[r] + at, sizeof(h[r]));
+    return (v8h){h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]};
+}
+
+// The halves `at` bytes into LANES rows.
+CPU_INLINE vf rows_floats(const char *const *rows, int64_t at) {
+    const v8h low = eight_halves(rows, at);
+    return halves_floats(low, LANES == 16 ? eight_halves(rows + 8, at) : low);
+}
+
+CPU_INLINE vf floats_of(wi v) {
+    return __builtin_convertvector((vi)v, vf);
+}
 
 #endif

@@ -71,8 +71,7 @@ static bool is_rounded_to_bf16(const struct ggml_tensor *node, int64_t columns) 
 
 static bool type_is_rounded(enum ggml_type type, int64_t columns) {
     const char *level = getenv("GGML_CPU_LEVEL");
-    if (columns > FEW)
-        return ggml_is_quantized(type) && (level_is_x86() || level_has_dotprod());
+    if (columns > FEW) return ggml_is_quantized(type) && (level_is_x86() || level_has_dotprod());
     if (level && strcmp(level, "scalar") == 0) return false;
     switch (type) {
     case GGML_TYPE_Q4_0:
@@ -86,7 +85,7 @@ static bool type_is_rounded(enum ggml_type type, int64_t columns) {
     case GGML_TYPE_Q6_K: return true;
     case GGML_TYPE_Q2_K:
     case GGML_TYPE_TQ2_0:
-    case GGML_TYPE_MXFP4: return level_is_x86();
+    case GGML_TYPE_MXFP4: return level_is_x86() || level_has_dotprod();
     case GGML_TYPE_NVFP4: return level_is_wide();
     case GGML_TYPE_IQ4_NL:
     case GGML_TYPE_IQ4_XS: return !level_is_wide() || level_multiplies_bytes();

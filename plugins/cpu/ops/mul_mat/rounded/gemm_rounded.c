@@ -11,6 +11,11 @@
 #if defined(__SSE4_1__) || (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
 
 enum {
+#if defined(CPU_NEON) && defined(__ARM_FEATURE_MATMUL_INT8)
+    RUN = 8, // numbers of a row, or of a column, that lie side by side
+#else
+    RUN = 4,
+#endif
     ROWS = STRIPS_OF_PAIRS && LANES == 4 ? 8 : 16, // that are laid side by side together
     OPEN_ROWS = 4,                                 // at a time
     PANEL_ROWS = LANES < 16        ? ROWS

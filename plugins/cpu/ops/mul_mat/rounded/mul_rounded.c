@@ -19,7 +19,7 @@ enum {
     TILES_AHEAD = 16384, // bytes, at least, that tiles of lanes are asked for ahead
 };
 
-#if !defined(__SSE4_1__)
+#if !CPU_ROWS_AS_LANES
 CPU_INLINE int least_in_lanes(const enum ggml_type type) {
     (void)type;
     return ROUNDED_MOST + 1;
@@ -377,7 +377,7 @@ static const mul_fn mul_of[GGML_TYPE_COUNT] = {
 #include "ops/mul_mat/rounded/rounded_list.inl"
 };
 
-#if defined(__SSE4_1__)
+#if CPU_ROWS_AS_LANES
 // `last` columns after fours.
 typedef void (*lanes_fn)(struct word_tile *t, int last);
 
@@ -445,7 +445,7 @@ static void mul_in_fours(const struct gemm_rows *rows, const struct gemm_piece *
 
 void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, const struct gemm_piece *piece,
                              const struct gemm_column *columns, int64_t n_columns, void *memory) {
-#if defined(__SSE4_1__)
+#if CPU_ROWS_AS_LANES
     if (n_columns >= least_in_lanes(rows->type)) {
         mul_in_lanes(rows, piece, columns, n_columns, memory);
         return;

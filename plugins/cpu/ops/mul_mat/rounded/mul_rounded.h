@@ -12,7 +12,7 @@
 // MXFP4 are where rows can be lanes (word_dots.h), IQ4 is where no table of floats is faster.
 static inline bool rounding_pays(enum ggml_type type) {
     if (type == GGML_TYPE_Q2_K || type == GGML_TYPE_TQ2_0 || type == GGML_TYPE_MXFP4)
-        return LANES >= 8 || STRIPS_OF_PAIRS;
+        return CPU_ROWS_AS_LANES;
     if (type == GGML_TYPE_NVFP4) return LANES == 16;
     if (type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS)
         return LANES > 1 && (LANES < 16 || !STRIPS_OF_PAIRS);

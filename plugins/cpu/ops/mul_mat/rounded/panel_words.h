@@ -36,6 +36,23 @@ CPU_INLINE void put_numbers(const struct block_format f, const struct word_panel
                            _mm512_sub_epi32(_mm512_setzero_si512(), sum));
     }
 }
+#elif defined(CPU_NEON)
+// Numbers of 32 elements from `first` on, RUN of a row side by side.
+CPU_INLINE void put_numbers(const struct block_format f, const struct word_panel *to, int64_t first,
+                            const wb *numbers) {
+    const int n = RUN / WORD; // words of a row: one or two
+    int8_t *y = to->numbers + first * to->stride;
+    ww w[GROUP_WORDS];
+    CPU_UNROLLED
+    for (int i = 0; i < GROUP_WORDS; ++i)
+        w[i] = (ww)(numbers[i] - (uint8_t)rounded_bias(f.type));
+    CPU_UNROLLED
+    for (int i = 0; i < GROUP_WORDS; i += n, y += to->stride * RUN) {
+        const ww last = w[i + n - 1];
+        const ww parts[2] = {n == 1 ? w[i] : first_words(w[i], last), last_words(w[i], last)};
+        memcpy(y, parts, LANES * RUN);
+    }
+}
 #else
 // Numbers of 32 elements from `first` on.
 CPU_INLINE void put_numbers(const struct block_format f, const struct word_panel *to, int64_t first,
@@ -136,7 +153,7 @@ CPU_INLINE void pack_lanes(const struct block_format f, const char *const *rows,
 // Rows from `r` on of those that are packed together.
 CPU_INLINE struct word_panel words_of(const struct panel_rows *to, const int r) {
     const int64_t first = to->first + r;
-    return (struct word_panel){to->panel->numbers + first * WORD, to->panel->scales + first,
+    return (struct word_panel){to->panel->numbers + first * RUN, to->panel->scales + first,
                                to->panel->offsets + first, to->panel->starts + first, to->stride};
 }
 

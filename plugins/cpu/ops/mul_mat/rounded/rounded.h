@@ -6,6 +6,13 @@
 
 #include "ggml-shape.h"
 
+// Whether rows are multiplied as lanes of words (word_dots.h) at the level.
+#if defined(__SSE4_1__) || (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
+#define CPU_ROWS_AS_LANES 1
+#else
+#define CPU_ROWS_AS_LANES 0
+#endif
+
 enum {
     ROUNDED_GROUP = 32,                             // elements that share a scale
     GROUP_WORDS = 8,                                // words of four bytes that they fill

@@ -6,13 +6,10 @@
 #ifndef CPU_STRIPS_NEON_H
 #define CPU_STRIPS_NEON_H
 
+#include "ops/mul_mat/rounded/panel_words.h"
+
 enum {
     COLUMN_BIAS = 0,
-#if defined(__ARM_FEATURE_MATMUL_INT8)
-    RUN = 8, // numbers of a row, or of a column, that lie side by side
-#else
-    RUN = 4,
-#endif
     VECTORS_PER_PANEL = ROWS / QUAD,
 };
 
@@ -33,12 +30,6 @@ CPU_INLINE void lay_rows(const struct block_format f, const struct opened_rows *
             if (f.offset_at >= 0) to->panel->offsets[g * ROWS + r] = o->offsets[r][g];
         }
     }
-}
-
-// Rows are always opened first here.
-CPU_INLINE bool pack_in_words(const struct block_format f, const struct panel_rows *to) {
-    (void)f, (void)to;
-    return false;
 }
 
 // No level of this family repacks.

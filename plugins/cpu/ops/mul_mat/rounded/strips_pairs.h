@@ -16,7 +16,6 @@
 
 enum {
     COLUMN_BIAS = 0,
-    RUN = 4, // numbers of a row, or of a column, that lie side by side
     PANEL_VECTORS = PANEL_ROWS / LANES,
 };
 

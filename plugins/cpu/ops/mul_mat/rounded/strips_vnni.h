@@ -7,7 +7,6 @@
 #include "ops/mul_mat/rounded/panel_words.h"
 
 enum {
-    RUN = 4,           // numbers of a row, or of a column, that lie side by side
     COLUMN_BIAS = 128, // makes numbers of columns bytes without sign, as the instruction asks
     VECTORS_PER_PANEL = PANEL_ROWS / ROWS,
 };

@@ -8,7 +8,7 @@
 
 #include "ops/mul_mat/rounded/rounded.h"
 
-#if defined(__SSE4_1__)
+#if CPU_ROWS_AS_LANES
 
 #include "ops/mul_mat/rounded/row_words.h"
 
@@ -47,14 +47,14 @@ enum { NEVER_IN_LANES = ROUNDED_MOST + 1 };
 
 // From how many columns on rows of the type are multiplied so: known when compiling. Fewer are as
 // fast as memory allows in four streams, or with 256-bit vectors faster by rounded_lines.h; with
-// 128-bit ones all are. Numbers of eight bits take more than one instruction without VNNI; with it,
-// Q8_0 is read as fast as memory allows anyway.
+// 128-bit ones all are. Numbers of eight bits take more than one instruction without VNNI or
+// DOTPROD; with these, Q8_0 needs no opening anyway.
 CPU_INLINE int least_in_lanes(const enum ggml_type type) {
     switch (type) {
     case GGML_TYPE_TQ2_0:
     case GGML_TYPE_MXFP4: return LANES == 16 ? 2 : 1;
     case GGML_TYPE_Q3_K: return LANES == 8 ? 3 : 1;
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512VNNI__) || defined(CPU_NEON)
     case GGML_TYPE_IQ4_NL:
     case GGML_TYPE_IQ4_XS:
 #endif
@@ -79,14 +79,36 @@ CPU_INLINE bool has_whole_scales(const struct block_format f) {
 
 // Whether products are added in pairs of 16 bits, to which whole scales are multiplied.
 enum {
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512VNNI__) || defined(CPU_NEON)
     WORD_PAIRS = 0,
 #else
     WORD_PAIRS = 1,
 #endif
 };
 
-#if defined(__AVX512VNNI__)
+#if defined(CPU_NEON)
+// Bytes with sign are multiplied: nothing is biased.
+CPU_INLINE int word_bias(const enum ggml_type type) {
+    (void)type;
+    return 0;
+}
+
+CPU_INLINE wi word_start(const struct rounded *x, int g, const int i) {
+    (void)x, (void)g, (void)i;
+    return (wi){0};
+}
+
+// Only pairs have scales of 16 bits.
+CPU_INLINE wi scale_pair(wb v, const int i) {
+    (void)v, (void)i;
+    return (wi){0};
+}
+
+// sum += products of word w of a group of each row with that of group g of a column.
+CPU_INLINE wi add_word(wi sum, wb rows, const struct rounded *x, int g, const int w) {
+    return dot_lane(sum, rows, x->numbers + g * ROUNDED_GROUP + w / 4 * 16, w % 4);
+}
+#elif defined(__AVX512VNNI__)
 // By how much numbers are larger than the type's, as bytes without sign.
 CPU_INLINE int word_bias(const enum ggml_type type) {
     return quarter_bias(type);
@@ -100,34 +122,19 @@ CPU_INLINE int32_t start_of_words(const enum ggml_type type, const int8_t *numbe
     return -word_bias(type) * sum;
 }
 
-// scaled[c] = products of a group of each row with group g of column c, times the scales of the
-// rows.
-CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_group *a,
-                                const struct rounded *x, int g, const int columns,
-                                vf (*scaled)[WORD_VECTORS]) {
-    const int words = f.group / WORD, groups = GROUP_WORDS / words;
-    CPU_UNROLLED
-    for (int i = 0; i < groups; ++i) {
-        wi dots[ROUNDED_COLUMNS];
-        CPU_UNROLLED
-        for (int c = 0; c < columns; ++c)
-            dots[c] = word_bias(f.type) ? spread_word(&x[c].starts[g][i]) : (wi){0};
-        CPU_UNROLLED
-        for (int w = i * words; w < (i + 1) * words; ++w) {
-            CPU_UNROLLED
-            for (int c = 0; c < columns; ++c)
-                dots[c] =
-                    _mm512_dpbusd_epi32(dots[c], (wi)a->numbers[w][0],
-                                        spread_word(x[c].numbers + g * ROUNDED_GROUP + w * WORD));
-        }
-        CPU_UNROLLED
-        for (int c = 0; c < columns; ++c) {
-            const vf products = floats_of(dots[c]), scale = a->scales[i][0];
-            scaled[c][0] = i == 0 ? products * scale : fused(products, scale, scaled[c][0]);
-        }
-    }
+// What the sum of group i of 32 begins with, of types with a bias.
+CPU_INLINE wi word_start(const struct rounded *x, int g, const int i) {
+    return spread_word(&x->starts[g][i]);
 }
-#else
+
+// sum += products of word w of a group of each row with that of group g of a column.
+CPU_INLINE wi add_word(wi sum, wb rows, const struct rounded *x, int g, const int w) {
+    return _mm512_dpbusd_epi32(sum, (wi)rows,
+                               spread_word(x->numbers + g * ROUNDED_GROUP + w * WORD));
+}
+#endif
+
+#if !defined(__AVX512VNNI__) && !defined(CPU_NEON)
 // By how much numbers are larger than the type's, as bytes without sign.
 CPU_INLINE int word_bias(const enum ggml_type type) {
     return rounded_bias(type);
@@ -204,8 +211,35 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_g
         }
     }
 }
+#else
+// scaled[c] = products of a group of each row with group g of column c, times the scales of the
+// rows.
+CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_group *a,
+                                const struct rounded *x, int g, const int columns,
+                                vf (*scaled)[WORD_VECTORS]) {
+    const int words = f.group / WORD, groups = GROUP_WORDS / words;
+    CPU_UNROLLED
+    for (int i = 0; i < groups; ++i) {
+        wi dots[ROUNDED_COLUMNS];
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c)
+            dots[c] = word_bias(f.type) ? word_start(&x[c], g, i) : (wi){0};
+        CPU_UNROLLED
+        for (int w = i * words; w < (i + 1) * words; ++w) {
+            CPU_UNROLLED
+            for (int c = 0; c < columns; ++c)
+                dots[c] = add_word(dots[c], a->numbers[w][0], &x[c], g, w);
+        }
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c) {
+            const vf products = floats_of(dots[c]), scale = a->scales[i][0];
+            scaled[c][0] = i == 0 ? products * scale : fused(products, scale, scaled[c][0]);
+        }
+    }
+}
 #endif
 
+#if !defined(CPU_NEON)
 // What sums of a group of 32 begin with, of which the types of groups of 16 have two.
 CPU_INLINE void words_start(const enum ggml_type type, const int8_t *numbers, int32_t *out) {
     const bool has_halves = type == GGML_TYPE_Q3_K || type == GGML_TYPE_Q6_K;
@@ -213,6 +247,7 @@ CPU_INLINE void words_start(const enum ggml_type type, const int8_t *numbers, in
     out[0] = start_of_words(type, numbers, has_halves ? 16 : 32);
     if (has_halves) out[1] = start_of_words(type, numbers + 16, 16);
 }
+#endif
 
 #if defined(__AVX2__) && !defined(__AVX512BW__)
 // What rounded_lines.h needs of a part of n groups: starts by halves of groups, or sums and scales
@@ -395,10 +430,11 @@ CPU_INLINE void add_part(const struct block_format f, struct word_tile *t, int f
 }
 
 // Whether parts are opened group by group as they are multiplied, where one four of columns shares
-// them: with 256-bit vectors that isn't faster, nor with fifth bits of blocks of 256, for which
-// registers are too few.
-CPU_INLINE bool opens_meanwhile(const struct block_format f) {
-    return LANES == 16 && f.type != GGML_TYPE_Q5_K;
+// them: with 16 registers that isn't faster, nor with fifth bits of blocks of 256, for which
+// registers are too few, as they are on AArch64 for more than one column of such blocks.
+CPU_INLINE bool opens_meanwhile(const struct block_format f, const int columns) {
+    if (VECTORS < 32 || f.type == GGML_TYPE_Q5_K) return false;
+    return LANES == 16 || f.size == ROUNDED_GROUP || columns == 1;
 }
 
 // Groups that are opened together, so that their chains of products hide each other's latencies:
@@ -482,7 +518,7 @@ CPU_INLINE void dot_words(const struct block_format f, struct word_tile *t, cons
     for (int64_t first = 0; first < t->k; first += ROUNDED_DEPTH) {
         const int64_t at = first / f.size * f.bytes, i = first / ROUNDED_DEPTH;
         const int n = (int)(MIN(t->k - first, ROUNDED_DEPTH) / ROUNDED_GROUP);
-        if (opens_meanwhile(f) && t->fours == 0) {
+        if (opens_meanwhile(f, last) && t->fours == 0) {
             add_as_opened(f, t, at, n, t->x + i * last, last, repacked);
             continue;
         }
