@@ -56,23 +56,6 @@ CPU_INLINE wi spread_word(const void *x) {
     return WIDE(set1_epi32)(word);
 }
 
-// 16 bytes of rows 0, 4, and so on.
-CPU_INLINE ww rows_load(const char *const *rows, int64_t at) {
-#if defined(__AVX2__)
-    const __m256i low =
-        _mm256_set_m128i((__m128i)v16b_load(rows[4] + at), (__m128i)v16b_load(rows[0] + at));
-#if defined(__AVX512F__)
-    const __m256i high =
-        _mm256_set_m128i((__m128i)v16b_load(rows[12] + at), (__m128i)v16b_load(rows[8] + at));
-    return (ww)_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-#else
-    return (ww)low;
-#endif
-#else
-    return (ww)v16b_load(rows[0] + at);
-#endif
-}
-
 // The first two words of each 16 bytes of a and b in turn, and the last two.
 CPU_INLINE ww first_words(ww a, ww b) {
     return (ww)WIDE(unpacklo_epi32)((wi)a, (wi)b);
@@ -187,8 +170,24 @@ CPU_INLINE wi scale_pairs(wi pairs, wi scales) {
 #undef WIDE
 #endif
 
-// --- at any level
-// ---------------------------------------------------------------------------------
+// --- rows ----------------------------------------------------------------------------------------
+
+// 16 bytes of rows 0, 4, and so on.
+CPU_INLINE ww rows_load(const char *const *rows, int64_t at) {
+#if defined(__AVX2__)
+    const __m256i low =
+        _mm256_set_m128i((__m128i)v16b_load(rows[4] + at), (__m128i)v16b_load(rows[0] + at));
+#if defined(__AVX512F__)
+    const __m256i high =
+        _mm256_set_m128i((__m128i)v16b_load(rows[12] + at), (__m128i)v16b_load(rows[8] + at));
+    return (ww)_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+#else
+    return (ww)low;
+#endif
+#else
+    return (ww)v16b_load(rows[0] + at);
+#endif
+}
 
 // 16 bytes of LANES rows, `at` bytes into each: word i of all becomes vector i.
 CPU_INLINE void rows_words(const char *const *rows, int64_t at, ww *words) {

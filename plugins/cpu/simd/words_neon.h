@@ -5,11 +5,6 @@
 
 typedef int32x4_t wi;
 
-// 16 bytes of rows 0, 4, and so on.
-CPU_INLINE ww rows_load(const char *const *rows, int64_t at) {
-    return (ww)v16b_load(rows[0] + at);
-}
-
 // The first two words of a and b in turn, and the last two.
 CPU_INLINE ww first_words(ww a, ww b) {
     return (ww)vzip1q_u32((uint32x4_t)a, (uint32x4_t)b);

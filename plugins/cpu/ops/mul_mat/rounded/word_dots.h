@@ -93,6 +93,7 @@ CPU_INLINE int word_bias(const enum ggml_type type) {
     return 0;
 }
 
+// Never called.
 CPU_INLINE wi word_start(const struct rounded *x, int g, const int i) {
     (void)x, (void)g, (void)i;
     return (wi){0};
