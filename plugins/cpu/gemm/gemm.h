@@ -19,7 +19,7 @@ struct gemm_rows {
 };
 
 // Rows side by side of levels that repack.
-enum { REPACKED_ROWS = LANES == 16 ? 16 : 8 };
+enum { REPACKED_ROWS = LANES < 4 ? 4 : LANES };
 
 // Elements [k0, k0 + k) of a row, whole blocks: where they lie, or copied to memory where rows are
 // repacked, which holds REPACKED_MAX_BYTES for each REPACKED_MAX_BLOCK.

@@ -5,6 +5,13 @@
 
 typedef int32x4_t wi;
 
+// Four bytes in each lane.
+CPU_INLINE wi spread_word(const void *x) {
+    int32_t word;
+    memcpy(&word, x, sizeof(word));
+    return vdupq_n_s32(word);
+}
+
 // The first two words of a and b in turn, and the last two.
 CPU_INLINE ww first_words(ww a, ww b) {
     return (ww)vzip1q_u32((uint32x4_t)a, (uint32x4_t)b);

@@ -15,7 +15,7 @@ enum {
     REPACKED_WORD = 4,
     REPACKED_MAX_BLOCK = 256, // elements
     // Bytes of REPACKED_MAX_BLOCK elements, at most.
-    REPACKED_MAX_BYTES = REPACKED_MAX_BLOCK / QK5_1 * sizeof(block_q5_1),
+    REPACKED_MAX_BYTES = REPACKED_MAX_BLOCK / QK8_0 * sizeof(block_q8_0),
 };
 
 // How blocks of a type are laid.
@@ -34,11 +34,13 @@ static inline struct repacked_format repacked_format(enum ggml_type type, int ro
     case GGML_TYPE_Q4_1: return REPACKED_FORMAT(q4_1, QK4_1, -1);
     case GGML_TYPE_Q5_0: return REPACKED_FORMAT(q5_0, QK5_0, offsetof(block_q5_0, d));
     case GGML_TYPE_Q5_1: return REPACKED_FORMAT(q5_1, QK5_1, -1);
+    case GGML_TYPE_Q8_0: return REPACKED_FORMAT(q8_0, QK8_0, offsetof(block_q8_0, d));
     case GGML_TYPE_IQ4_NL: return REPACKED_FORMAT(iq4_nl, QK4_NL, offsetof(block_iq4_nl, d));
     case GGML_TYPE_Q2_K: return REPACKED_FORMAT(q2_K, QK_K, -1);
     case GGML_TYPE_Q3_K: return REPACKED_FORMAT(q3_K, QK_K, offsetof(block_q3_K, d));
     case GGML_TYPE_Q4_K: return REPACKED_FORMAT(q4_K, QK_K, -1);
     case GGML_TYPE_Q5_K: return REPACKED_FORMAT(q5_K, QK_K, -1);
+    case GGML_TYPE_Q6_K: return REPACKED_FORMAT(q6_K, QK_K, offsetof(block_q6_K, d));
     case GGML_TYPE_IQ4_XS: return REPACKED_FORMAT(iq4_xs, QK_K, -1);
     case GGML_TYPE_TQ2_0: return REPACKED_FORMAT(tq2_0, QK_K, offsetof(block_tq2_0, d));
     default: return (struct repacked_format){0, 0, 0, -1};

@@ -597,15 +597,16 @@ static void check_repacked(struct fixture *f, struct ggml_tensor *plain, struct 
     close_weights(&w);
 }
 
-// In the order of what they need: AVX2, AVX-512, and the last two VNNI.
-static const enum ggml_type repacked_types[] = {GGML_TYPE_Q2_K,   GGML_TYPE_Q3_K,  GGML_TYPE_Q4_0,
-                                                GGML_TYPE_Q4_1,   GGML_TYPE_Q5_0,  GGML_TYPE_Q5_1,
-                                                GGML_TYPE_Q4_K,   GGML_TYPE_Q5_K,  GGML_TYPE_TQ2_0,
-                                                GGML_TYPE_IQ4_NL, GGML_TYPE_IQ4_XS};
+// In the order of what they need: AVX2, AVX-512, two of them VNNI, and the last two DOTPROD.
+static const enum ggml_type repacked_types[] = {
+    GGML_TYPE_Q2_K,   GGML_TYPE_Q3_K, GGML_TYPE_Q4_0, GGML_TYPE_Q4_1,  GGML_TYPE_Q5_0,
+    GGML_TYPE_Q5_1,   GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_TQ2_0, GGML_TYPE_IQ4_NL,
+    GGML_TYPE_IQ4_XS, GGML_TYPE_Q8_0, GGML_TYPE_Q6_K};
 
 static int n_repacked_types(void) {
     const int n = (int)(sizeof(repacked_types) / sizeof(repacked_types[0]));
-    if (level_is_wide()) return level_multiplies_bytes() ? n : n - 2;
+    if (level_has_dotprod()) return n;
+    if (level_is_wide()) return level_multiplies_bytes() ? n - 2 : n - 4;
     return level_is_v3() ? 2 : 0;
 }
 
@@ -616,7 +617,8 @@ static void test_repacked_weights(void **state) {
     for (int i = 0; i < n_repacked_types(); ++i) {
         const enum ggml_type type = repacked_types[i];
         for (size_t k = 0; k < sizeof(columns) / sizeof(columns[0]); ++k) {
-            struct ggml_tensor *a = fixture_tensor(f, type, 768, 80, 1, 1);
+            const int64_t rows = level_has_dotprod() ? 68 : 80; // fill no panel
+            struct ggml_tensor *a = fixture_tensor(f, type, 768, rows, 1, 1);
             struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 768, columns[k], 1, 1);
             check_repacked(f, a, ggml_mul_mat(f->ctx, a, b));
             struct ggml_tensor *exact = ggml_mul_mat(f->ctx, a, b);
@@ -641,16 +643,16 @@ static void test_repacked_experts(void **state) {
 
 // A column's results have the same bits whatever columns are beside it.
 static void test_repacked_columns_are_alike(void **state) {
-    enum { IN_FOURS = 8 }; // not in strips
     struct fixture *f = *state;
+    const int64_t in_fours = level_has_dotprod() ? FEW : 2 * FEW; // not in strips
     for (int i = 0; i < n_repacked_types(); ++i) {
         struct ggml_tensor *a = fixture_tensor(f, repacked_types[i], 512, 16, 1, 1);
-        struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 512, IN_FOURS, 1, 1);
+        struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 512, in_fours, 1, 1);
         struct weights w;
         open_weights(&w, f, a);
         struct ggml_tensor *all = ggml_mul_mat(f->ctx, w.tensor, b);
         assert_int_equal(fixture_compute(f, all, 1), GGML_STATUS_SUCCESS);
-        for (int64_t n = 1; n < IN_FOURS; ++n) {
+        for (int64_t n = 1; n < in_fours; ++n) {
             struct ggml_tensor *some = ggml_view_2d(f->ctx, b, 512, n, b->nb[1], 0);
             struct ggml_tensor *node = ggml_mul_mat(f->ctx, w.tensor, some);
             assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
@@ -665,7 +667,7 @@ static void test_what_repacked_weights_are_refused_for(void **state) {
     struct fixture *f = *state;
     if (!repacked_memory(f)) return;
     struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q2_K, 256, 16, 1, 1);
-    struct ggml_tensor *odd = fixture_tensor(f, GGML_TYPE_Q2_K, 256, 12, 1, 1);
+    struct ggml_tensor *odd = fixture_tensor(f, GGML_TYPE_Q2_K, 256, 10, 1, 1);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 256, 2, 1, 1);
     struct weights w, x;
     open_weights(&w, f, a);

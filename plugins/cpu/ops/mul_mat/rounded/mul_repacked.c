@@ -214,7 +214,7 @@ void CPU_FN(cpu_mul_repacked)(const struct gemm_rows *rows, const struct gemm_pi
     }
 }
 
-#elif defined(__AVX512F__)
+#elif defined(__AVX512F__) || (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
 
 #include "ops/mul_mat/rounded/word_dots.h"
 

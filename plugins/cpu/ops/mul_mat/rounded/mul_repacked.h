@@ -14,8 +14,8 @@ enum {
     CPU_REPACKS_x86_64_v4 = 1,
     CPU_REPACKS_x86_64_v4_vnni = 1,
     CPU_REPACKS_neon = 0,
-    CPU_REPACKS_dotprod = 0,
-    CPU_REPACKS_i8mm = 0,
+    CPU_REPACKS_dotprod = 1,
+    CPU_REPACKS_i8mm = 1,
     CPU_REPACKS = CPU_PASTE(CPU_REPACKS, CPU_LEVEL),
 };
 

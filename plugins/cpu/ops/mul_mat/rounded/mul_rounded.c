@@ -4,6 +4,7 @@
 #include "ops/mul_mat/rounded/mul_rounded.h"
 
 #include "ops/mul_mat/rounded/dot_bytes.h"
+#include "ops/mul_mat/rounded/lines_neon.h"
 #include "ops/mul_mat/rounded/round_group.h"
 #include "ops/mul_mat/rounded/rounded_lines.h"
 #include "ops/mul_mat/rounded/rounded_rows.h"
@@ -40,6 +41,12 @@ static void finish_part(enum ggml_type type, bool for_lanes, int64_t n, struct r
         quarters_start(type, out->numbers + g * ROUNDED_GROUP, out->starts[g]);
 #elif defined(__AVX2__)
     if (!for_lanes) lines_start(type, n, out);
+#elif defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD)
+    // lines_neon.h has a lane that begins with something.
+    for (int64_t g = 0; g < n && word_bias(type); ++g) {
+        memset(out->starts[g], 0, sizeof(out->starts[g]));
+        words_start(type, out->numbers + g * ROUNDED_GROUP, out->starts[g]);
+    }
 #endif
 }
 
@@ -250,6 +257,12 @@ CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
 CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
     return type != GGML_TYPE_NVFP4;
 }
+#elif defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD)
+// The same, two vectors per row.
+CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
+    return type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q4_1 ||
+           type == GGML_TYPE_IQ4_NL;
+}
 #else
 CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
     (void)type;
@@ -257,7 +270,7 @@ CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
 }
 #endif
 
-#if defined(__AVX2__)
+#if defined(__AVX2__) || (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
 // Products of tiles by that way. Short blocks are prefetched every other time, as two of them share
 // a cache line. Rows of two tiles follow each other: what is asked for beyond a row's end is of
 // the one after the other tile's.

@@ -167,18 +167,20 @@ CPU_INLINE bool pack_in_words(const struct block_format f, const struct panel_ro
     return true;
 }
 
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(CPU_NEON)
 // --- panels of repacked rows ---------------------------------------------------------------------
 
-// Elements [k0, k0 + k) of n_rows rows, whole sixteens.
-CPU_INLINE void pack_sixteens(const struct block_format f, const struct gemm_rows *rows,
-                              int64_t row, int64_t n_rows, int64_t k0, int64_t k, size_t ahead,
-                              struct strip_panel *panel) {
-    const size_t size = (size_t)(k / f.size * f.bytes) * ROWS;
-    for (int64_t r = 0; r < n_rows; r += ROWS) {
-        const char *from =
-            rows->data + (size_t)(row + r) * rows->stride + (size_t)(k0 / f.size * f.bytes) * ROWS;
-        const struct panel_rows to = {&from, k, panel, r, n_rows};
+// Elements [k0, k0 + k) of n_rows rows, or, to fill ROWS lanes, the last rows side by side again.
+CPU_INLINE void pack_side_by_side(const struct block_format f, const struct gemm_rows *rows,
+                                  int64_t row, int64_t n_rows, int64_t k0, int64_t k, size_t ahead,
+                                  struct strip_panel *panel) {
+    const size_t size = (size_t)(k / f.size * f.bytes) * REPACKED_ROWS;
+    const int64_t n_lanes = (n_rows + ROWS - 1) / ROWS * ROWS;
+    for (int64_t r = 0; r < n_lanes; r += REPACKED_ROWS) {
+        const char *from = rows->data +
+                           (size_t)(row + MIN(r, n_rows - REPACKED_ROWS)) * rows->stride +
+                           (size_t)(k0 / f.size * f.bytes) * REPACKED_ROWS;
+        const struct panel_rows to = {&from, k, panel, r, n_lanes};
         const struct word_panel words = words_of(&to, 0);
         for (size_t i = 0; i < size; i += LINE)
             __builtin_prefetch(from + ahead + i, 0, 2);
@@ -192,8 +194,8 @@ static bool pack_repacked(const struct gemm_rows *rows, int64_t row, int64_t n_r
     switch ((int)rows->type) {
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
     case GGML_TYPE_##NAME:                                                                         \
-        pack_sixteens(BLOCK_FORMAT(NAME, name, __VA_ARGS__), rows, row, n_rows, k0, k, ahead,      \
-                      panel);                                                                      \
+        pack_side_by_side(BLOCK_FORMAT(NAME, name, __VA_ARGS__), rows, row, n_rows, k0, k, ahead,  \
+                          panel);                                                                  \
         return true;
 #include "ops/mul_mat/rounded/repacked_list.inl"
     default: return false;

@@ -106,6 +106,9 @@ CPU_INLINE vf load_halves(const struct lane_blocks *b, const int field) {
 // Bits `from` and up of each byte moved to bits `to` and up; `mask` keeps those that are wanted.
 CPU_INLINE wb word_bits(ww v, const int from, const int to, const int mask) {
     const wb_pairs pairs = (wb_pairs)v;
+#if defined(CPU_NEON)
+    if (from > to && mask == 255 >> (from - to)) return (wb)v >> (from - to); // bytes by themselves
+#endif
     return (wb)(from > to ? pairs >> (from - to) : pairs << (to - from)) & (uint8_t)mask;
 }
 

@@ -54,12 +54,19 @@ CPU_INLINE int least_in_lanes(const enum ggml_type type) {
     case GGML_TYPE_TQ2_0:
     case GGML_TYPE_MXFP4: return LANES == 16 ? 2 : 1;
     case GGML_TYPE_Q3_K: return LANES == 8 ? 3 : 1;
-#if defined(__AVX512VNNI__) || defined(CPU_NEON)
+#if defined(CPU_NEON)
+    case GGML_TYPE_Q4_0:
+    case GGML_TYPE_Q4_1:
+    case GGML_TYPE_IQ4_NL: return 2; // lines_neon.h takes fewer instructions
+    case GGML_TYPE_IQ4_XS:
+#else
+#if defined(__AVX512VNNI__)
     case GGML_TYPE_IQ4_NL:
     case GGML_TYPE_IQ4_XS:
 #endif
     case GGML_TYPE_Q4_0:
     case GGML_TYPE_Q4_1:
+#endif
     case GGML_TYPE_Q5_0:
     case GGML_TYPE_Q5_1:
     case GGML_TYPE_Q2_K:
@@ -87,16 +94,10 @@ enum {
 };
 
 #if defined(CPU_NEON)
-// Bytes with sign are multiplied: nothing is biased.
+// By how much numbers are larger than the type's: sums begin with what makes up for it, as that
+// takes fewer instructions than making numbers smaller.
 CPU_INLINE int word_bias(const enum ggml_type type) {
-    (void)type;
-    return 0;
-}
-
-// Never called.
-CPU_INLINE wi word_start(const struct rounded *x, int g, const int i) {
-    (void)x, (void)g, (void)i;
-    return (wi){0};
+    return rounded_bias(type);
 }
 
 // Only pairs have scales of 16 bits.
@@ -115,6 +116,14 @@ CPU_INLINE int word_bias(const enum ggml_type type) {
     return quarter_bias(type);
 }
 
+// sum += products of word w of a group of each row with that of group g of a column.
+CPU_INLINE wi add_word(wi sum, wb rows, const struct rounded *x, int g, const int w) {
+    return _mm512_dpbusd_epi32(sum, (wi)rows,
+                               spread_word(x->numbers + g * ROUNDED_GROUP + w * WORD));
+}
+#endif
+
+#if defined(__AVX512VNNI__) || defined(CPU_NEON)
 // What sums of n numbers of a column begin with: -bias times these.
 CPU_INLINE int32_t start_of_words(const enum ggml_type type, const int8_t *numbers, const int n) {
     int32_t sum = 0;
@@ -128,14 +137,32 @@ CPU_INLINE wi word_start(const struct rounded *x, int g, const int i) {
     return spread_word(&x->starts[g][i]);
 }
 
-// sum += products of word w of a group of each row with that of group g of a column.
-CPU_INLINE wi add_word(wi sum, wb rows, const struct rounded *x, int g, const int w) {
-    return _mm512_dpbusd_epi32(sum, (wi)rows,
-                               spread_word(x->numbers + g * ROUNDED_GROUP + w * WORD));
+// scaled[c] = products of a group of each row with group g of column c, times the scales of the
+// rows.
+CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_group *a,
+                                const struct rounded *x, int g, const int columns,
+                                vf (*scaled)[WORD_VECTORS]) {
+    const int words = f.group / WORD, groups = GROUP_WORDS / words;
+    CPU_UNROLLED
+    for (int i = 0; i < groups; ++i) {
+        wi dots[ROUNDED_COLUMNS];
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c)
+            dots[c] = word_bias(f.type) ? word_start(&x[c], g, i) : (wi){0};
+        CPU_UNROLLED
+        for (int w = i * words; w < (i + 1) * words; ++w) {
+            CPU_UNROLLED
+            for (int c = 0; c < columns; ++c)
+                dots[c] = add_word(dots[c], a->numbers[w][0], &x[c], g, w);
+        }
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c) {
+            const vf products = floats_of(dots[c]), scale = a->scales[i][0];
+            scaled[c][0] = i == 0 ? products * scale : fused(products, scale, scaled[c][0]);
+        }
+    }
 }
-#endif
-
-#if !defined(__AVX512VNNI__) && !defined(CPU_NEON)
+#else
 // By how much numbers are larger than the type's, as bytes without sign.
 CPU_INLINE int word_bias(const enum ggml_type type) {
     return rounded_bias(type);
@@ -212,35 +239,8 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_g
         }
     }
 }
-#else
-// scaled[c] = products of a group of each row with group g of column c, times the scales of the
-// rows.
-CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_group *a,
-                                const struct rounded *x, int g, const int columns,
-                                vf (*scaled)[WORD_VECTORS]) {
-    const int words = f.group / WORD, groups = GROUP_WORDS / words;
-    CPU_UNROLLED
-    for (int i = 0; i < groups; ++i) {
-        wi dots[ROUNDED_COLUMNS];
-        CPU_UNROLLED
-        for (int c = 0; c < columns; ++c)
-            dots[c] = word_bias(f.type) ? word_start(&x[c], g, i) : (wi){0};
-        CPU_UNROLLED
-        for (int w = i * words; w < (i + 1) * words; ++w) {
-            CPU_UNROLLED
-            for (int c = 0; c < columns; ++c)
-                dots[c] = add_word(dots[c], a->numbers[w][0], &x[c], g, w);
-        }
-        CPU_UNROLLED
-        for (int c = 0; c < columns; ++c) {
-            const vf products = floats_of(dots[c]), scale = a->scales[i][0];
-            scaled[c][0] = i == 0 ? products * scale : fused(products, scale, scaled[c][0]);
-        }
-    }
-}
 #endif
 
-#if !defined(CPU_NEON)
 // What sums of a group of 32 begin with, of which the types of groups of 16 have two.
 CPU_INLINE void words_start(const enum ggml_type type, const int8_t *numbers, int32_t *out) {
     const bool has_halves = type == GGML_TYPE_Q3_K || type == GGML_TYPE_Q6_K;
@@ -248,7 +248,6 @@ CPU_INLINE void words_start(const enum ggml_type type, const int8_t *numbers, in
     out[0] = start_of_words(type, numbers, has_halves ? 16 : 32);
     if (has_halves) out[1] = start_of_words(type, numbers + 16, 16);
 }
-#endif
 
 #if defined(__AVX2__) && !defined(__AVX512BW__)
 // What rounded_lines.h needs of a part of n groups: starts by halves of groups, or sums and scales
