@@ -18,7 +18,7 @@ struct gemm_rows {
     bool repacked; // REPACKED_ROWS side by side: `data` is that of a whole matrix
 };
 
-// Rows side by side of levels that repack.
+// Rows side by side of levels that repack, which have four lanes at least.
 enum { REPACKED_ROWS = LANES < 4 ? 4 : LANES };
 
 // Elements [k0, k0 + k) of a row, whole blocks: where they lie, or copied to memory where rows are

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Vectors of words, one of each of as many rows as a vector of floats has lanes, whose bytes are
-// moved, looked up and multiplied within words. For x86-64-v2, dotprod and later levels.
+// moved, looked up and multiplied within words. For x86-64-v2 and later levels, and for AArch64.
 #ifndef CPU_WORDS_H
 #define CPU_WORDS_H
 

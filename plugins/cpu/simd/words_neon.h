@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Vectors of words for AArch64 with DOTPROD: the part of words.h, which includes this.
+// Vectors of words for AArch64: the part of words.h, which includes this.
 #ifndef CPU_WORDS_NEON_H
 #define CPU_WORDS_NEON_H
 
@@ -48,6 +48,7 @@ CPU_INLINE vf fused(vf a, vf b, vf c) {
     return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 }
 
+#if defined(__ARM_FEATURE_DOTPROD)
 // Adds the products of four bytes of each row with bytes 4 * i and up of x to its lane; all have a
 // sign.
 CPU_INLINE wi dot_lane(wi sum, wb rows, const int8_t *x, const int i) {
@@ -59,5 +60,6 @@ CPU_INLINE wi dot_lane(wi sum, wb rows, const int8_t *x, const int i) {
     default: return vdotq_laneq_s32(sum, w, columns, 3);
     }
 }
+#endif
 
 #endif

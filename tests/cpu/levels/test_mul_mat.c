@@ -82,10 +82,10 @@ static bool type_is_rounded(enum ggml_type type, int64_t columns) {
     case GGML_TYPE_Q3_K:
     case GGML_TYPE_Q4_K:
     case GGML_TYPE_Q5_K:
-    case GGML_TYPE_Q6_K: return true;
+    case GGML_TYPE_Q6_K:
     case GGML_TYPE_Q2_K:
     case GGML_TYPE_TQ2_0:
-    case GGML_TYPE_MXFP4: return level_is_x86() || level_has_dotprod();
+    case GGML_TYPE_MXFP4: return true;
     case GGML_TYPE_NVFP4: return level_is_wide();
     case GGML_TYPE_IQ4_NL:
     case GGML_TYPE_IQ4_XS: return !level_is_wide() || level_multiplies_bytes();
@@ -597,7 +597,7 @@ static void check_repacked(struct fixture *f, struct ggml_tensor *plain, struct 
     close_weights(&w);
 }
 
-// In the order of what they need: AVX2, AVX-512, two of them VNNI, and the last two DOTPROD.
+// In the order of what they need: two AVX2, seven AVX-512, two VNNI as well, two DOTPROD.
 static const enum ggml_type repacked_types[] = {
     GGML_TYPE_Q2_K,   GGML_TYPE_Q3_K, GGML_TYPE_Q4_0, GGML_TYPE_Q4_1,  GGML_TYPE_Q5_0,
     GGML_TYPE_Q5_1,   GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_TQ2_0, GGML_TYPE_IQ4_NL,
@@ -610,6 +610,12 @@ static int n_repacked_types(void) {
     return level_is_v3() ? 2 : 0;
 }
 
+// Rows that fill no panel.
+static int64_t odd_rows(void) {
+    if (level_has_dotprod()) return 68;
+    return level_is_v3() ? 72 : 80;
+}
+
 static void test_repacked_weights(void **state) {
     static const int64_t columns[] = {1, 2, 3, 4, 5, 6, 8, 15, 16, 17, 40};
     struct fixture *f = *state;
@@ -617,9 +623,9 @@ static void test_repacked_weights(void **state) {
     for (int i = 0; i < n_repacked_types(); ++i) {
         const enum ggml_type type = repacked_types[i];
         for (size_t k = 0; k < sizeof(columns) / sizeof(columns[0]); ++k) {
-            const int64_t rows = level_has_dotprod() ? 68 : 80; // fill no panel
-            struct ggml_tensor *a = fixture_tensor(f, type, 768, rows, 1, 1);
-            struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 768, columns[k], 1, 1);
+            const int64_t depth = ggml_blck_size(type) == 32 && k % 2 ? 288 : 768;
+            struct ggml_tensor *a = fixture_tensor(f, type, depth, odd_rows(), 1, 1);
+            struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, depth, columns[k], 1, 1);
             check_repacked(f, a, ggml_mul_mat(f->ctx, a, b));
             struct ggml_tensor *exact = ggml_mul_mat(f->ctx, a, b);
             ggml_prec_set_acc(exact, GGML_PREC_F32);
@@ -633,7 +639,7 @@ static void test_repacked_experts(void **state) {
     struct fixture *f = *state;
     for (int i = 0; i < n_repacked_types(); ++i) {
         for (int64_t tokens = 1; tokens <= 31; tokens += 15) {
-            struct ggml_tensor *a = fixture_tensor(f, repacked_types[i], 256, 64, 4, 1);
+            struct ggml_tensor *a = fixture_tensor(f, repacked_types[i], 256, odd_rows(), 4, 1);
             struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 256, 1, tokens, 1);
             struct ggml_tensor *ids = fixture_indices(f, 4, 2, tokens, 1);
             check_repacked(f, a, ggml_mul_mat_id(f->ctx, a, b, ids));

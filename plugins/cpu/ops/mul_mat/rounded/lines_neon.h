@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Blocks of 32 elements of four rows, multiplied out of registers: a vector holds 16 numbers of one
 // row. Products of each row are added to four lanes, then those of all rows are joined, so that
-// they are scaled and become floats together. For AArch64 with DOTPROD.
+// they are scaled and become floats together. For AArch64.
 #ifndef CPU_LINES_NEON_H
 #define CPU_LINES_NEON_H
 
-#if defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD)
+#if !defined(CPU_NEON)
+#define CPU_LINES_NEON 0
+#else
+#define CPU_LINES_NEON 1
 
 #include "ops/mul_mat/rounded/rounded.h"
 #include "simd/words.h"
@@ -50,6 +53,25 @@ CPU_INLINE void line_factors(const struct block_format f, const char *const *blo
     *offsets = (float32x4_t)words_floats(words >> 16);
 }
 
+// What sums of products of biased numbers begin with: lanes that are added up later.
+CPU_INLINE void line_start(const enum ggml_type type, const int8_t *numbers, int32_t *lanes) {
+    memset(lanes, 0, LINES * sizeof(*lanes));
+    lanes[0] = -rounded_bias(type) * (sum_of_16(numbers) + sum_of_16(numbers + 16));
+}
+
+// Adds the products of a block of a row and a column to four lanes.
+CPU_INLINE int32x4_t dot_line(int32x4_t sum, const int8x16_t *w, const int8x16_t *x) {
+#if defined(__ARM_FEATURE_DOTPROD)
+    return vdotq_s32(vdotq_s32(sum, w[0], x[0]), w[1], x[1]);
+#else
+    // Two products, at most 128 * 127 each, fit 16 bits.
+    const int16x8_t low = vmlal_s8(vmull_s8(vget_low_s8(w[0]), vget_low_s8(x[0])),
+                                   vget_low_s8(w[1]), vget_low_s8(x[1]));
+    const int16x8_t high = vmlal_high_s8(vmull_high_s8(w[0], x[0]), w[1], x[1]);
+    return vpadalq_s16(vpadalq_s16(sum, low), high);
+#endif
+}
+
 // Tiles of four rows that are computed together.
 CPU_INLINE int sets_at_once(const struct block_format f, const int columns) {
     (void)f, (void)columns;
@@ -82,13 +104,13 @@ CPU_INLINE void add_lanes(const struct block_format f, const int sets,
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
             const int8_t *numbers = x[c].numbers + g * ROUNDED_GROUP;
-            const int8x16_t first = vld1q_s8(numbers), second = vld1q_s8(numbers + 16);
+            const int8x16_t column[2] = {vld1q_s8(numbers), vld1q_s8(numbers + 16)};
             const int32x4_t start =
                 rounded_bias(f.type) ? vld1q_s32(x[c].starts[g]) : vdupq_n_s32(0);
             int32x4_t dots[LINES];
             CPU_UNROLLED
             for (int r = 0; r < LINES; ++r)
-                dots[r] = vdotq_s32(vdotq_s32(start, w[r][0], first), w[r][1], second);
+                dots[r] = dot_line(start, w[r], column);
             const int32x4_t joined =
                 vpaddq_s32(vpaddq_s32(dots[0], dots[1]), vpaddq_s32(dots[2], dots[3]));
             float32x4_t *sum = &sums[0][c].products;

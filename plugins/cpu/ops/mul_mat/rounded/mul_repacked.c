@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Lanes hold rows: products with four bytes of a column, which are broadcast, are added in 16 bits
-// as long as they fit, scaled as whole numbers, and added as floats once for each scale of the
-// column. What is rounded is said by intrinsics, so that compilers fuse alike for any columns.
+// Lanes hold rows: products with four bytes of a column, which are broadcast, are added to a lane,
+// or, without an instruction for that, in 16 bits as long as they fit; scaled as whole numbers
+// then, they are added as floats once for each scale of the column. What is rounded is said by
+// intrinsics, so that compilers fuse alike for any columns.
 #include "ops/mul_mat/rounded/mul_repacked.h"
 
 #include "ops/mul_mat/rounded/repacked_lanes.h"

@@ -32,7 +32,7 @@ CPU_INLINE int least_in_lanes(const enum ggml_type type) {
 // Adds what the kernels of the level need of n groups, of rows that are lanes or not.
 static void finish_part(enum ggml_type type, bool for_lanes, int64_t n, struct rounded *out) {
     (void)type, (void)for_lanes, (void)n, (void)out;
-#if defined(__SSE4_1__)
+#if CPU_ROWS_AS_LANES
     for (int64_t g = 0; g < n && for_lanes; ++g)
         words_start(type, out->numbers + g * ROUNDED_GROUP, out->starts[g]);
 #endif
@@ -41,12 +41,9 @@ static void finish_part(enum ggml_type type, bool for_lanes, int64_t n, struct r
         quarters_start(type, out->numbers + g * ROUNDED_GROUP, out->starts[g]);
 #elif defined(__AVX2__)
     if (!for_lanes) lines_start(type, n, out);
-#elif defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD)
-    // lines_neon.h has a lane that begins with something.
-    for (int64_t g = 0; g < n && word_bias(type); ++g) {
-        memset(out->starts[g], 0, sizeof(out->starts[g]));
-        words_start(type, out->numbers + g * ROUNDED_GROUP, out->starts[g]);
-    }
+#elif CPU_LINES_NEON
+    for (int64_t g = 0; g < n && !for_lanes; ++g)
+        line_start(type, out->numbers + g * ROUNDED_GROUP, out->starts[g]);
 #endif
 }
 
@@ -84,7 +81,7 @@ void CPU_FN(cpu_round_columns)(enum ggml_type type, bool repacked,
                                const struct gemm_column *columns, int64_t n_columns, int64_t k,
                                void *memory) {
     struct rounded *out = memory;
-    const bool for_lanes = n_columns >= least_in_lanes(type) || (repacked && LANES == 16);
+    const bool for_lanes = n_columns >= least_in_lanes(type) || (repacked && LANES != 8);
     const int64_t before = rounded_before(n_columns);
     for (int64_t c = 0; c < before; c += ROUNDED_COLUMNS)
         out = round_four(type, columns + c, ROUNDED_COLUMNS, k, for_lanes, ROUNDED_COLUMNS, out);
@@ -257,7 +254,7 @@ CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
 CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
     return type != GGML_TYPE_NVFP4;
 }
-#elif defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD)
+#elif CPU_LINES_NEON
 // The same, two vectors per row.
 CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
     return type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q4_1 ||
@@ -270,7 +267,7 @@ CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
 }
 #endif
 
-#if defined(__AVX2__) || (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
+#if defined(__AVX2__) || CPU_LINES_NEON
 // Products of tiles by that way. Short blocks are prefetched every other time, as two of them share
 // a cache line. Rows of two tiles follow each other: what is asked for beyond a row's end is of
 // the one after the other tile's.
@@ -337,7 +334,7 @@ CPU_INLINE int dot_tiles(const struct block_format f, struct tile *t, const int 
 CPU_INLINE size_t distance_ahead(size_t stride) {
     if (LANES == 16) return GEMM_AHEAD;
     const size_t tile = (GEMM_APART ? 1 : ROWS) * stride;
-    return (1 + (GEMM_APART ? GEMM_AHEAD : SIDE_BY_SIDE_AHEAD) / tile) * tile;
+    return (1 + (GEMM_APART ? GEMM_AHEAD : SIDE_BY_SIDE_AHEAD) / MAX(tile, 1)) * tile;
 }
 
 // Multiplies ROWS rows, or twice as many, at a time; the last ones are repeated at the edge and not

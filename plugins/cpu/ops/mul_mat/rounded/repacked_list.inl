@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The types of block_list.inl whose rows are repacked, at levels with AVX-512, AVX2 and DOTPROD.
+// (`neon` has the list and repacks none: CPU_REPACKS.)
 #if defined(CPU_NEON)
 CPU_BLOCK_ROW(Q8_0, q8_0, QK8_0, 32, offsetof(block_q8_0, d), -1)
 CPU_BLOCK_ROW(Q6_K, q6_K, QK_K, 16, offsetof(block_q6_K, d), -1)

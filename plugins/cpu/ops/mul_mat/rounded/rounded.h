@@ -7,7 +7,7 @@
 #include "ggml-shape.h"
 
 // Whether rows are multiplied as lanes of words (word_dots.h) at the level.
-#if defined(__SSE4_1__) || (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
+#if defined(__SSE4_1__) || defined(CPU_NEON)
 #define CPU_ROWS_AS_LANES 1
 #else
 #define CPU_ROWS_AS_LANES 0

@@ -107,7 +107,7 @@ CPU_INLINE vf load_halves(const struct lane_blocks *b, const int field) {
 CPU_INLINE wb word_bits(ww v, const int from, const int to, const int mask) {
     const wb_pairs pairs = (wb_pairs)v;
 #if defined(CPU_NEON)
-    if (from > to && mask == 255 >> (from - to)) return (wb)v >> (from - to); // bytes by themselves
+    if (from > to && mask == 255 >> (from - to)) return (wb)v >> (from - to); // needs no mask
 #endif
     return (wb)(from > to ? pairs >> (from - to) : pairs << (to - from)) & (uint8_t)mask;
 }

@@ -81,14 +81,14 @@ CPU_INLINE float32x4_t add_product(float32x4_t sum, float32x4_t row, const float
     return vfmaq_f32(sum, row, columns[c]);
 }
 
-CPU_INLINE void put_half(tile_sums sums, float (*out)[PANEL_ROWS]) {
+CPU_INLINE void put_half(tile_sums sums, int row, float (*out)[PANEL_ROWS]) {
     CPU_UNROLLED
     for (int c = 0; c < ACROSS; ++c) {
         CPU_UNROLLED
         for (int v = 0; v < HALF_VECTORS; ++v) {
             const float32x4_t *both = &sums[c * DOWN + 2 * v];
-            vst1q_f32(out[2 * c] + QUAD * v, vuzp1q_f32(both[0], both[1]));
-            vst1q_f32(out[2 * c + 1] + QUAD * v, vuzp2q_f32(both[0], both[1]));
+            vst1q_f32(out[2 * c] + row + QUAD * v, vuzp1q_f32(both[0], both[1]));
+            vst1q_f32(out[2 * c + 1] + row + QUAD * v, vuzp2q_f32(both[0], both[1]));
         }
     }
 }
@@ -137,12 +137,12 @@ CPU_INLINE float32x4_t add_product(float32x4_t sum, float32x4_t row, const float
     }
 }
 
-CPU_INLINE void put_half(tile_sums sums, float (*out)[PANEL_ROWS]) {
+CPU_INLINE void put_half(tile_sums sums, int row, float (*out)[PANEL_ROWS]) {
     CPU_UNROLLED
     for (int c = 0; c < ACROSS; ++c) {
         CPU_UNROLLED
         for (int v = 0; v < DOWN; ++v)
-            vst1q_f32(out[c] + QUAD * v, sums[c * DOWN + v]);
+            vst1q_f32(out[c] + row + QUAD * v, sums[c * DOWN + v]);
     }
 }
 #endif
@@ -193,14 +193,14 @@ CPU_INLINE void add_group(const struct strip_panel *a, const struct strip *b, co
 CPU_INLINE void multiply_tile(const struct strip_panel *a, const struct strip *b,
                               const struct tile *to, const int group, const bool offset) {
     float all[STRIP_COLUMNS][PANEL_ROWS];
-    for (int row = 0; row < ROWS; row += HALF_ROWS) {
+    for (int row = 0; row < to->n_rows; row += HALF_ROWS) {
         tile_sums sums;
         CPU_UNROLLED
         for (int i = 0; i < ACROSS * DOWN; ++i)
             sums[i] = vdupq_n_f32(0);
         for (int64_t g = 0; g < to->k / group; ++g)
             add_group(a, b, group, offset, g, row, sums);
-        put_half(sums, (float(*)[PANEL_ROWS])(all[0] + row));
+        put_half(sums, row, all);
     }
     add_part(to, (const float(*)[PANEL_ROWS])all);
 }

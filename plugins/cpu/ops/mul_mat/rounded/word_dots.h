@@ -47,8 +47,8 @@ enum { NEVER_IN_LANES = ROUNDED_MOST + 1 };
 
 // From how many columns on rows of the type are multiplied so: known when compiling. Fewer are as
 // fast as memory allows in four streams, or with 256-bit vectors faster by rounded_lines.h; with
-// 128-bit ones all are. Numbers of eight bits take more than one instruction without VNNI or
-// DOTPROD; with these, Q8_0 needs no opening anyway.
+// 128-bit ones all are, save for those that lines_neon.h has. Numbers of eight bits take more than
+// one instruction without VNNI or DOTPROD; with these, Q8_0 needs no opening anyway.
 CPU_INLINE int least_in_lanes(const enum ggml_type type) {
     switch (type) {
     case GGML_TYPE_TQ2_0:
@@ -57,7 +57,7 @@ CPU_INLINE int least_in_lanes(const enum ggml_type type) {
 #if defined(CPU_NEON)
     case GGML_TYPE_Q4_0:
     case GGML_TYPE_Q4_1:
-    case GGML_TYPE_IQ4_NL: return 2; // lines_neon.h takes fewer instructions
+    case GGML_TYPE_IQ4_NL: return 2;
     case GGML_TYPE_IQ4_XS:
 #else
 #if defined(__AVX512VNNI__)
@@ -93,33 +93,72 @@ enum {
 #endif
 };
 
-#if defined(CPU_NEON)
-// By how much numbers are larger than the type's: sums begin with what makes up for it, as that
-// takes fewer instructions than making numbers smaller.
+// By how much numbers are larger than the type's: without signs where bytes with signs aren't
+// multiplied. Sums begin with what makes up for it, which takes less than making numbers smaller.
 CPU_INLINE int word_bias(const enum ggml_type type) {
+#if defined(__AVX512VNNI__)
+    return quarter_bias(type);
+#else
     return rounded_bias(type);
+#endif
 }
 
+#if defined(CPU_NEON)
 // Only pairs have scales of 16 bits.
 CPU_INLINE wi scale_pair(wb v, const int i) {
     (void)v, (void)i;
     return (wi){0};
 }
+#endif
 
+#if defined(__AVX512VNNI__) || defined(__ARM_FEATURE_DOTPROD)
 // sum += products of word w of a group of each row with that of group g of a column.
 CPU_INLINE wi add_word(wi sum, wb rows, const struct rounded *x, int g, const int w) {
-    return dot_lane(sum, rows, x->numbers + g * ROUNDED_GROUP + w / 4 * 16, w % 4);
-}
-#elif defined(__AVX512VNNI__)
-// By how much numbers are larger than the type's, as bytes without sign.
-CPU_INLINE int word_bias(const enum ggml_type type) {
-    return quarter_bias(type);
+    const int8_t *numbers = x->numbers + g * ROUNDED_GROUP;
+#if defined(CPU_NEON)
+    return dot_lane(sum, rows, numbers + w / 4 * 16, w % 4);
+#else
+    return _mm512_dpbusd_epi32(sum, (wi)rows, spread_word(numbers + w * WORD));
+#endif
 }
 
-// sum += products of word w of a group of each row with that of group g of a column.
-CPU_INLINE wi add_word(wi sum, wb rows, const struct rounded *x, int g, const int w) {
-    return _mm512_dpbusd_epi32(sum, (wi)rows,
-                               spread_word(x->numbers + g * ROUNDED_GROUP + w * WORD));
+// dots[c] += products of words [from, to) of each row with those of group g of column c.
+CPU_INLINE void add_words(const struct block_format f, const struct word_group *a,
+                          const struct rounded *x, int g, const int from, const int to,
+                          const int columns, wi *dots) {
+    (void)f;
+    CPU_UNROLLED
+    for (int w = from; w < to; ++w) {
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c)
+            dots[c] = add_word(dots[c], a->numbers[w][0], &x[c], g, w);
+    }
+}
+#elif defined(CPU_NEON)
+// The same. Products are added in 16 bits, four lanes of each row, for as long as they fit: numbers
+// up to 31 eight times, up to 63 in groups of 16, signed bytes twice.
+CPU_INLINE void add_words(const struct block_format f, const struct word_group *a,
+                          const struct rounded *x, int g, const int from, const int to,
+                          const int columns, wi *dots) {
+    const int chain = f.type == GGML_TYPE_IQ4_NL || f.type == GGML_TYPE_IQ4_XS ? 2 : to - from;
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        CPU_UNROLLED
+        for (int first = from; first < to; first += chain) {
+            int16x8_t low = vdupq_n_s16(0), high = low; // of the first two rows, of the others
+            CPU_UNROLLED
+            for (int w = first; w < first + chain; ++w) {
+                const int8x16_t rows = (int8x16_t)a->numbers[w][0];
+                const int8_t *numbers = x[c].numbers + g * ROUNDED_GROUP + w * WORD;
+                const int8x16_t four = (int8x16_t)spread_word(numbers);
+                low = vmlal_s8(low, vget_low_s8(rows), vget_low_s8(four));
+                high = vmlal_high_s8(high, rows, four);
+            }
+            dots[c] += vpaddq_s32(vpaddlq_s16(low), vpaddlq_s16(high));
+        }
+        // Compilers would load what is multiplied next, of all groups, and spill it.
+        __asm__ volatile("" ::: "memory");
+    }
 }
 #endif
 
@@ -149,12 +188,7 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_g
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c)
             dots[c] = word_bias(f.type) ? word_start(&x[c], g, i) : (wi){0};
-        CPU_UNROLLED
-        for (int w = i * words; w < (i + 1) * words; ++w) {
-            CPU_UNROLLED
-            for (int c = 0; c < columns; ++c)
-                dots[c] = add_word(dots[c], a->numbers[w][0], &x[c], g, w);
-        }
+        add_words(f, a, x, g, i * words, (i + 1) * words, columns, dots);
         CPU_UNROLLED
         for (int c = 0; c < columns; ++c) {
             const vf products = floats_of(dots[c]), scale = a->scales[i][0];
@@ -163,11 +197,6 @@ CPU_INLINE void dot_words_of_32(const struct block_format f, const struct word_g
     }
 }
 #else
-// By how much numbers are larger than the type's, as bytes without sign.
-CPU_INLINE int word_bias(const enum ggml_type type) {
-    return rounded_bias(type);
-}
-
 // What sums of n numbers of a column begin with: -bias times those of each lane's pairs.
 CPU_INLINE int32_t start_of_words(const enum ggml_type type, const int8_t *numbers, const int n) {
     __m128i sum = _mm_setzero_si128();
