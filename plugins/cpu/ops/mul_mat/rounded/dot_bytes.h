@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Dot products of bytes, four to a lane.
+// Dot products of bytes, four to a lane, of rows that are opened to memory: by instructions of x86,
+// as AArch64 multiplies all rows out of registers.
 #ifndef CPU_DOT_BYTES_H
 #define CPU_DOT_BYTES_H
 
@@ -57,17 +58,6 @@ CPU_INLINE vd dot_add(vd sum, const int8_t *w, const int8_t *x) {
     const __m128i b = _mm_loadu_si128((const __m128i *)(const void *)x);
     const __m128i pairs = _mm_maddubs_epi16(_mm_abs_epi8(a), _mm_sign_epi8(b, a));
     return sum + (vd)_mm_madd_epi16(pairs, _mm_set1_epi16(1));
-}
-#elif defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD)
-CPU_INLINE vd dot_add(vd sum, const int8_t *w, const int8_t *x) {
-    return (vd)vdotq_s32((int32x4_t)sum, vld1q_s8(w), vld1q_s8(x));
-}
-#elif defined(CPU_NEON)
-CPU_INLINE vd dot_add(vd sum, const int8_t *w, const int8_t *x) {
-    const int8x16_t a = vld1q_s8(w), b = vld1q_s8(x);
-    const int16x8_t pairs = vpaddq_s16(vmull_s8(vget_low_s8(a), vget_low_s8(b)),
-                                       vmull_s8(vget_high_s8(a), vget_high_s8(b)));
-    return (vd)vpadalq_s16((int32x4_t)sum, pairs);
 }
 #else
 CPU_INLINE vd dot_add(vd sum, const int8_t *w, const int8_t *x) {
