@@ -51,13 +51,27 @@ static double ssm_conv_oracle(const struct ggml_tensor *y, const int64_t *i, con
     return sum;
 }
 
+// Few tokens, and more than are transposed at once, of filters of which all but one kind are as
+// long as a quad; tokens of a channel and taps of a filter adjacent and apart.
 static void test_ssm_conv(void **state) {
     (void)state;
-    struct ggml_context *ctx = test_context(4);
-    struct ggml_tensor *c = dense(ctx, 4, 37, 1, 1, 1);
-    test_against(ctx, ggml_ssm_conv(ctx, gapped(ctx, 3 + 29, 37, 2, 1, 2), c), ssm_conv_oracle,
-                 NULL, "ssm_conv");
-    ggml_free(ctx);
+    enum { CHANNELS = 37, SEQUENCES_OF = 2 };
+    static const int64_t tokens[] = {1, 3, 7, 29, 150};
+    for (size_t n = 0; n < sizeof(tokens) / sizeof(tokens[0]); ++n) {
+        for (int64_t taps = 3; taps < 5; ++taps) {
+            struct ggml_context *ctx = test_context(8);
+            const int64_t columns = taps - 1 + tokens[n];
+            struct ggml_tensor *x = gapped(ctx, columns, CHANNELS, SEQUENCES_OF, 1, 2);
+            struct ggml_tensor *apart =
+                ggml_permute(ctx, gapped(ctx, CHANNELS, columns, SEQUENCES_OF, 1, 3), 1, 0, 2, 3);
+            struct ggml_tensor *c = gapped(ctx, taps, CHANNELS, 1, 1, 1);
+            struct ggml_tensor *c_apart = ggml_transpose(ctx, dense(ctx, CHANNELS, taps, 1, 1, 4));
+            test_against(ctx, ggml_ssm_conv(ctx, x, c), ssm_conv_oracle, NULL, "ssm_conv");
+            test_against(ctx, ggml_ssm_conv(ctx, apart, c), ssm_conv_oracle, NULL, "apart");
+            test_against(ctx, ggml_ssm_conv(ctx, x, c_apart), ssm_conv_oracle, NULL, "taps apart");
+            ggml_free(ctx);
+        }
+    }
 }
 
 enum { N = 19, P = 7, H = 6, G = 2, T = 4, S = 3 };
@@ -211,13 +225,14 @@ static double *delta_net(struct ggml_tensor *y, int64_t snapshots) {
     double *want = new_list(y);
     struct ggml_tensor *const *src = y->src;
     enum { V_HEADS = 2 * HEADS, STATES = SIZE * SIZE * V_HEADS * SEQUENCES };
-    double *slots = want + SIZE * V_HEADS * EACH * SEQUENCES;
+    const int64_t tokens = src[2]->ne[2];
+    double *slots = want + SIZE * V_HEADS * tokens * SEQUENCES;
     for (int64_t u = 0; u < SIZE * V_HEADS * SEQUENCES; ++u) {
         const int64_t j = u % SIZE, h = u / SIZE % V_HEADS, b = u / SIZE / V_HEADS;
         double *row = slots + u * SIZE;
         for (int64_t i = 0; i < SIZE; ++i)
             row[i] = at(src[5], u * SIZE + i);
-        for (int64_t t = 0; t < EACH; ++t) {
+        for (int64_t t = 0; t < tokens; ++t) {
             double known = 0, sum = 0;
             for (int64_t i = 0; i < SIZE; ++i) {
                 row[i] *= exp(test_get(src[3], src[3]->ne[0] == 1 ? 0 : i, h, t, b));
@@ -228,31 +243,42 @@ static double *delta_net(struct ggml_tensor *y, int64_t snapshots) {
             for (int64_t i = 0; i < SIZE; ++i) {
                 row[i] += test_get(src[1], i, h, t, b) * delta;
                 sum += row[i] * test_get(src[0], i, h % HEADS, t, 0);
-                const int64_t slot = EACH - 1 - t;
+                const int64_t slot = tokens - 1 - t;
                 if (slot > 0 && slot < snapshots) slots[slot * STATES + u * SIZE + i] = row[i];
             }
-            want[((b * EACH + t) * V_HEADS + h) * SIZE + j] = sum / sqrt(SIZE);
+            want[((b * tokens + t) * V_HEADS + h) * SIZE + j] = sum / sqrt(SIZE);
         }
     }
     return want;
 }
 
+static void check_delta_net(int64_t tokens, int64_t gates, int64_t snapshots) {
+    struct ggml_context *ctx = test_context(16);
+    struct ggml_tensor *q = gapped(ctx, SIZE, HEADS, tokens, 1, 30);
+    const struct extents keys = {{SIZE, 2 * HEADS, tokens, SEQUENCES}};
+    struct ggml_tensor *k = test_gapped(ctx, GGML_TYPE_F32, keys, 31, -0.3f, 0.3f);
+    struct ggml_tensor *v = gapped(ctx, SIZE, 2 * HEADS, tokens, SEQUENCES, 32);
+    struct ggml_tensor *beta = dense(ctx, 1, 2 * HEADS, tokens, SEQUENCES, 33);
+    struct ggml_tensor *state = dense(ctx, SIZE, SIZE, 2 * HEADS, SEQUENCES, 34);
+    // The state must not grow from token to token.
+    struct ggml_tensor *gate = test_tensor(
+        ctx, GGML_TYPE_F32, (struct extents){{gates, 2 * HEADS, tokens, SEQUENCES}}, 35, -1, 0);
+    struct ggml_tensor *y = ggml_gated_delta_net(ctx, q, k, v, gate, beta, state, snapshots);
+    check_list(ctx, y, delta_net(y, snapshots), "gated_delta_net");
+    ggml_free(ctx);
+}
+
+// 35 tokens are more than two blocks of them; snapshots of all, and of more than there are.
 static void test_gated_delta_net(void **unused) {
     (void)unused;
-    struct ggml_context *ctx = test_context(8);
-    struct ggml_tensor *q = gapped(ctx, SIZE, HEADS, EACH, 1, 30);
-    const struct extents keys = {{SIZE, 2 * HEADS, EACH, SEQUENCES}};
-    struct ggml_tensor *k = test_gapped(ctx, GGML_TYPE_F32, keys, 31, -0.3f, 0.3f);
-    struct ggml_tensor *v = gapped(ctx, SIZE, 2 * HEADS, EACH, SEQUENCES, 32);
-    struct ggml_tensor *beta = dense(ctx, 1, 2 * HEADS, EACH, SEQUENCES, 33);
-    struct ggml_tensor *state = dense(ctx, SIZE, SIZE, 2 * HEADS, SEQUENCES, 34);
-    for (int64_t snapshots = 1; snapshots < 7; snapshots += 2) {
-        struct ggml_tensor *gate =
-            dense(ctx, snapshots == 3 ? SIZE : 1, 2 * HEADS, EACH, SEQUENCES, 35);
-        struct ggml_tensor *y = ggml_gated_delta_net(ctx, q, k, v, gate, beta, state, snapshots);
-        check_list(ctx, y, delta_net(y, snapshots), "gated_delta_net");
+    static const int64_t snapshots[] = {1, 3, 5, 20, 40};
+    for (size_t i = 0; i < sizeof(snapshots) / sizeof(snapshots[0]); ++i) {
+        for (int64_t gates = 1; gates <= SIZE; gates += SIZE - 1) {
+            check_delta_net(1, gates, snapshots[i]);
+            check_delta_net(EACH, gates, snapshots[i]);
+            check_delta_net(35, gates, snapshots[i]);
+        }
     }
-    ggml_free(ctx);
 }
 
 // --- triangular systems, indexer -----------------------------------------------------------------

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """llama-bench of Debian on Debian's library and on this one in turn: tokens per second of a prompt of 512 and of single tokens,
-for a llama of 0.2 billion random weights in several types. Runs are paired, so that what else the machine does weighs on both.
-Beside them stand the machine's limits, measured before: a prompt at its multiply-adds of floats (instructions for BF16 and
-bytes may do two and four times as many), a token at the bandwidth of reading all weights."""
+for a llama of 0.2 billion random weights in several types, and for models of other kinds. Runs are paired, so that what else
+the machine does weighs on both. Beside the llama's stand the machine's limits, measured before: a prompt at its multiply-adds
+of floats (instructions for BF16 and bytes may do two and four times as many), a token at the bandwidth of reading all
+weights."""
 import datetime
 import fnmatch
 import json
@@ -16,6 +17,11 @@ import models
 from harness import OURS, SIDES, THEIRS, Failure, row
 
 TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K", "Q2_K", "Q3_K_M", "IQ4_XS")
+OTHER_MODELS = ("qwen3moe-0.3B", "mamba2-0.1B", "rwkv7-0.2B")
+OTHER_TYPES = ("F16", "Q8_0", "Q4_0", "Q4_K_M")
+# What a row of the table is called, its model and its type.
+CASES = [(type_name, "llama-0.2B", type_name) for type_name in TYPES] + \
+        [("%s %s" % (model, type_name), model, type_name) for model in OTHER_MODELS for type_name in OTHER_TYPES]
 RUNS = 5
 PARTS = ("prompt", "token")
 
@@ -53,11 +59,11 @@ def check_llama_bench(context):
                  for rates, _ in (measure(context, side, path, 32, 4, "") for side in SIDES))
 
 
-def model_of(context, type_name):
-    original = models.model(context, "llama-0.2B")
+def model_of(context, name, type_name):
+    original = models.model(context, name)
     if type_name == "F32":
         return original
-    path = "%s/llama-0.2B.%s.gguf" % (context.scratch, type_name)
+    path = "%s/%s.%s.gguf" % (context.scratch, name, type_name)
     context.run(THEIRS, ["llama-quantize", original, path, type_name], timeout=900, name="make-" + type_name).must_end_well()
     return path
 
@@ -83,7 +89,7 @@ def describe_machine():
 
 def run(context, patterns, json_path):
     context.row = "bench"
-    types = [t for t in TYPES if not patterns or any(fnmatch.fnmatch(t, "*%s*" % p) for p in patterns)]
+    cases = [case for case in CASES if not patterns or any(fnmatch.fnmatch(case[0], "*%s*" % p) for p in patterns)]
     print("%s, %s; load average %s" % (datetime.date.today().isoformat(), describe_machine(),
                                        " ".join("%.1f" % load for load in os.getloadavg())))
     limits = machine_limits(context)
@@ -92,20 +98,22 @@ def run(context, patterns, json_path):
     print("| weights | prompt: theirs | ours | ratio | limit | token: theirs | ours | ratio | limit | load |")
     print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
     results = {}
-    for type_name in types:
-        path = model_of(context, type_name)
+    for case, name, type_name in cases:
+        path = model_of(context, name, type_name)
         pairs, loads = [], []
         for i in range(RUNS):
             order = SIDES if i % 2 == 0 else SIDES[::-1]
-            measured = {side: measure(context, side, path, 512, 64, "%s-%d" % (type_name, i)) for side in order}
+            measured = {side: measure(context, side, path, 512, 64, "%s-%s-%d" % (name, type_name, i)) for side in order}
             pairs.append({side: rates for side, (rates, _) in measured.items()})
             loads.append(os.getloadavg()[0])
             if sys.stderr.isatty():
-                print("%s %d/%d" % (type_name, i + 1, RUNS), end="\r", file=sys.stderr)
-        of_model = model_limits(limits, measured[OURS][1])
-        cells = [cell for part in PARTS for cell in summary(pairs, part) + ["%.0f" % of_model[part]]]
-        print("| %s | %s | %.1f |" % (type_name, " | ".join(cells), statistics.median(loads)), flush=True)
-        results[type_name] = pairs
+                print("%s %d/%d" % (case, i + 1, RUNS), end="\r", file=sys.stderr)
+        # Only a llama multiplies each token by each of its weights, and by nothing else that counts.
+        of_model = model_limits(limits, measured[OURS][1]) if name.startswith("llama") else {}
+        cells = [cell for part in PARTS
+                 for cell in summary(pairs, part) + ["%.0f" % of_model[part] if of_model else ""]]
+        print("| %s | %s | %.1f |" % (case, " | ".join(cells), statistics.median(loads)), flush=True)
+        results[case] = pairs
         if type_name != "F32":
             context.outside(path).unlink()
     if json_path:

@@ -28,13 +28,16 @@ enum {
     N_CTX = 2048,
 };
 
-// Of a llama; the other architectures have the numbers above.
+// Of a model. A mamba2 takes the number of heads for those of its states, a rwkv7 their size alone.
 struct sizes {
-    int n_embd, n_ff, n_layers, n_heads, n_heads_kv, head_dim;
+    int n_embd, n_ff, n_layers, n_heads, n_heads_kv, head_dim, n_experts, n_experts_used;
 };
 
-static const struct sizes small = {N_EMBD, N_FF, N_LAYERS, N_HEADS, N_HEADS_KV, HEAD_DIM};
-static const struct sizes of_200_million = {1024, 2816, 16, 16, 4, 64};
+static const struct sizes small = {N_EMBD,     N_FF,     N_LAYERS,  N_HEADS,
+                                   N_HEADS_KV, HEAD_DIM, N_EXPERTS, N_EXPERTS_USED};
+static const struct sizes of_200_million = {1024, 2816, 16, 16, 4, 64, 0, 0};
+static const struct sizes with_experts = {1024, 768, 8, 16, 4, 64, 16, 4};
+static const struct sizes with_states = {1024, 3584, 16, 32, 32, 64, 0, 0};
 
 struct maker {
     const char *arch;
@@ -65,6 +68,16 @@ static float gaussian(uint64_t *state) { // Box-Muller
 
 // --- tensors -------------------------------------------------------------------------------------
 
+static void add_named(struct maker *m, float mean, float deviation, const int64_t *ne, int n_dims,
+                      const char *name) {
+    struct ggml_tensor *tensor = ggml_new_tensor(m->ctx, GGML_TYPE_F32, n_dims, ne);
+    ggml_set_name(tensor, name);
+    float *data = tensor->data;
+    for (int64_t i = 0; i < ggml_nelements(tensor); ++i)
+        data[i] = mean + deviation * gaussian(&m->random);
+    gguf_add_tensor(m->file, tensor);
+}
+
 // A tensor of numbers around `mean`; a name with % gets the layer's number.
 __attribute__((format(printf, 8, 9))) static void add(struct maker *m, float mean, float deviation,
                                                       int64_t ne0, int64_t ne1, int64_t ne2,
@@ -75,12 +88,7 @@ __attribute__((format(printf, 8, 9))) static void add(struct maker *m, float mea
     va_start(args, name);
     vsnprintf(text, sizeof(text), name, args);
     va_end(args);
-    struct ggml_tensor *tensor = ggml_new_tensor(m->ctx, GGML_TYPE_F32, n_dims, ne);
-    ggml_set_name(tensor, text);
-    float *data = tensor->data;
-    for (int64_t i = 0; i < ggml_nelements(tensor); ++i)
-        data[i] = mean + deviation * gaussian(&m->random);
-    gguf_add_tensor(m->file, tensor);
+    add_named(m, mean, deviation, ne, n_dims, text);
 }
 
 // A matrix that keeps the size of what it is multiplied by.
@@ -250,7 +258,7 @@ static void make_qwen3(struct maker *m) {
     set_common(m);
     set_attention(m);
     add_ends(m, 0);
-    for (int layer = 0; layer < N_LAYERS; ++layer) {
+    for (int layer = 0; layer < m->sizes.n_layers; ++layer) {
         add_attention(m, layer, 1);
         add_feed_forward(m, layer);
     }
@@ -264,7 +272,7 @@ static void make_gemma3(struct maker *m) {
     set_attention(m);
     set_u32(m, "attention.sliding_window", 32);
     add_ends(m, 1);
-    for (int layer = 0; layer < N_LAYERS; ++layer) {
+    for (int layer = 0; layer < m->sizes.n_layers; ++layer) {
         add_attention(m, layer, 1);
         add_norm(m, N_EMBD, 3, "post_attention_norm", layer);
         add_feed_forward(m, layer);
@@ -276,42 +284,106 @@ static void make_qwen3moe(struct maker *m) {
     set_bpe_vocabulary(m);
     set_common(m);
     set_attention(m);
-    set_u32(m, "expert_count", N_EXPERTS);
-    set_u32(m, "expert_used_count", N_EXPERTS_USED);
-    set_u32(m, "expert_feed_forward_length", N_FF);
+    const int n_embd = m->sizes.n_embd, n_ff = m->sizes.n_ff, n_experts = m->sizes.n_experts;
+    set_u32(m, "expert_count", (uint32_t)n_experts);
+    set_u32(m, "expert_used_count", (uint32_t)m->sizes.n_experts_used);
+    set_u32(m, "expert_feed_forward_length", (uint32_t)n_ff);
     add_ends(m, 0);
-    const float of_embd = 1.0f / sqrtf(N_EMBD), of_ff = 1.0f / sqrtf(N_FF);
-    for (int layer = 0; layer < N_LAYERS; ++layer) {
+    const float of_embd = 1.0f / sqrtf((float)n_embd), of_ff = 1.0f / sqrtf((float)n_ff);
+    for (int layer = 0; layer < m->sizes.n_layers; ++layer) {
         add_attention(m, layer, 1);
-        add_norm(m, N_EMBD, 1, "ffn_norm", layer);
-        add(m, 0, 2 * of_embd, N_EMBD, N_EXPERTS, 1, 2, "blk.%d.ffn_gate_inp.weight", layer);
-        add(m, 0, of_embd, N_EMBD, N_FF, N_EXPERTS, 3, "blk.%d.ffn_gate_exps.weight", layer);
-        add(m, 0, of_embd, N_EMBD, N_FF, N_EXPERTS, 3, "blk.%d.ffn_up_exps.weight", layer);
-        add(m, 0, of_ff, N_FF, N_EMBD, N_EXPERTS, 3, "blk.%d.ffn_down_exps.weight", layer);
+        add_norm(m, n_embd, 1, "ffn_norm", layer);
+        add(m, 0, 2 * of_embd, n_embd, n_experts, 1, 2, "blk.%d.ffn_gate_inp.weight", layer);
+        add(m, 0, of_embd, n_embd, n_ff, n_experts, 3, "blk.%d.ffn_gate_exps.weight", layer);
+        add(m, 0, of_embd, n_embd, n_ff, n_experts, 3, "blk.%d.ffn_up_exps.weight", layer);
+        add(m, 0, of_ff, n_ff, n_embd, n_experts, 3, "blk.%d.ffn_down_exps.weight", layer);
     }
 }
 
 static void make_mamba2(struct maker *m) {
-    enum { INNER = 2 * N_EMBD, STATE = 64, GROUPS = 1, HEADS = 8, KERNEL = 4 };
-    enum { CONV = INNER + 2 * GROUPS * STATE };
+    enum { STATE = 64, GROUPS = 1, KERNEL = 4 };
+    const int n_embd = m->sizes.n_embd, inner = 2 * n_embd, heads = m->sizes.n_heads;
+    const int conv = inner + 2 * GROUPS * STATE;
     set_bpe_vocabulary(m);
     set_common(m);
-    set_u32(m, "ssm.inner_size", INNER);
+    set_u32(m, "ssm.inner_size", (uint32_t)inner);
     set_u32(m, "ssm.conv_kernel", KERNEL);
     set_u32(m, "ssm.state_size", STATE);
-    set_u32(m, "ssm.time_step_rank", HEADS);
+    set_u32(m, "ssm.time_step_rank", (uint32_t)heads);
     set_u32(m, "ssm.group_count", GROUPS);
     add_ends(m, 0);
-    for (int layer = 0; layer < N_LAYERS; ++layer) {
-        add_norm(m, N_EMBD, 1, "attn_norm", layer);
-        add_matrix(m, N_EMBD, INNER + CONV + HEADS, "ssm_in", layer);
-        add_matrix(m, INNER, N_EMBD, "ssm_out", layer);
-        add(m, 0.25f, 0.3f, KERNEL, CONV, 1, 2, "blk.%d.ssm_conv1d.weight", layer);
-        add(m, 0, 0.1f, CONV, 1, 1, 1, "blk.%d.ssm_conv1d.bias", layer);
-        add(m, -1, 0.3f, HEADS, 1, 1, 1, "blk.%d.ssm_dt.bias", layer);
-        add(m, -1.5f, 0.3f, 1, HEADS, 1, 2, "blk.%d.ssm_a", layer); // decays: negative
-        add(m, 1, 0.2f, 1, HEADS, 1, 2, "blk.%d.ssm_d", layer);
-        add(m, 1, 0.2f, INNER / GROUPS, GROUPS, 1, 2, "blk.%d.ssm_norm.weight", layer);
+    for (int layer = 0; layer < m->sizes.n_layers; ++layer) {
+        add_norm(m, n_embd, 1, "attn_norm", layer);
+        add_matrix(m, n_embd, inner + conv + heads, "ssm_in", layer);
+        add_matrix(m, inner, n_embd, "ssm_out", layer);
+        add(m, 0.25f, 0.3f, KERNEL, conv, 1, 2, "blk.%d.ssm_conv1d.weight", layer);
+        add(m, 0, 0.1f, conv, 1, 1, 1, "blk.%d.ssm_conv1d.bias", layer);
+        add(m, -1, 0.3f, heads, 1, 1, 1, "blk.%d.ssm_dt.bias", layer);
+        add(m, -1.5f, 0.3f, 1, heads, 1, 2, "blk.%d.ssm_a", layer); // decays: negative
+        add(m, 1, 0.2f, 1, heads, 1, 2, "blk.%d.ssm_d", layer);
+        add(m, 1, 0.2f, inner / GROUPS, GROUPS, 1, 2, "blk.%d.ssm_norm.weight", layer);
+    }
+}
+
+// llama.cpp takes the rank of the first layer's v for that of a, so that the two must be the same.
+static void make_rwkv7(struct maker *m) {
+    enum { DECAY = 64, RATE = 64, MIX = 64, GATE = 128 };
+    const int n_embd = m->sizes.n_embd, n_ff = m->sizes.n_ff, head = m->sizes.head_dim;
+    set_bpe_vocabulary(m);
+    set_common(m);
+    set_u32(m, "attention.head_count", 0);
+    set_f32(m, "attention.layer_norm_epsilon", 1e-5f);
+    set_u32(m, "wkv.head_size", (uint32_t)head);
+    set_u32(m, "attention.decay_lora_rank", DECAY);
+    set_u32(m, "attention.iclr_lora_rank", RATE);
+    set_u32(m, "attention.value_residual_mix_lora_rank", MIX);
+    set_u32(m, "attention.gate_lora_rank", GATE);
+    add_ends(m, 0);
+    add(m, 0, 0.1f, n_embd, 1, 1, 1, "output_norm.bias");
+    add(m, 1, 0.2f, n_embd, 1, 1, 1, "token_embd_norm.weight");
+    add(m, 0, 0.1f, n_embd, 1, 1, 1, "token_embd_norm.bias");
+    static const struct {
+        const char *name;
+        float mean, deviation;
+    } vectors[] = {
+        {"attn_norm.weight", 1, 0.2f},
+        {"attn_norm.bias", 0, 0.1f},
+        {"attn_norm_2.weight", 1, 0.2f},
+        {"attn_norm_2.bias", 0, 0.1f},
+        {"time_mix_w0.weight", -3, 1},
+        {"time_mix_a0.weight", 0, 0.5f},
+        {"time_mix_v0.weight", 0, 0.5f},
+        {"time_mix_k_k.weight", 0.8f, 0.1f},
+        {"time_mix_k_a.weight", 1, 0.1f},
+        {"time_mix_r_k.weight", 0, 0.1f},
+        {"time_mix_ln.weight", 1, 0.2f},
+        {"time_mix_ln.bias", 0, 0.1f},
+        {"channel_mix_lerp_k.weight", 0.5f, 0.2f},
+    };
+    static const struct {
+        const char *name;
+        int rank;
+    } small_matrices[] = {{"w", DECAY}, {"a", RATE}, {"v", MIX}, {"g", GATE}};
+    for (int layer = 0; layer < m->sizes.n_layers; ++layer) {
+        for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); ++i)
+            add(m, vectors[i].mean, vectors[i].deviation, n_embd, 1, 1, 1, "blk.%d.%s", layer,
+                vectors[i].name);
+        for (size_t i = 0; i < sizeof(small_matrices) / sizeof(small_matrices[0]); ++i) {
+            const int rank = small_matrices[i].rank;
+            add(m, 0, 1.0f / sqrtf((float)n_embd), n_embd, rank, 1, 2, "blk.%d.time_mix_%s1.weight",
+                layer, small_matrices[i].name);
+            add(m, 0, 1.0f / sqrtf((float)rank), rank, n_embd, 1, 2, "blk.%d.time_mix_%s2.weight",
+                layer, small_matrices[i].name);
+        }
+        char name[GGML_MAX_NAME];
+        snprintf(name, sizeof(name), "blk.%d.time_mix_lerp_fused.weight", layer);
+        add_named(m, 0.5f, 0.2f, (const int64_t[]){n_embd, 1, 1, 6}, 4, name);
+        add_matrix(m, n_embd, n_embd, "time_mix_key", layer);
+        add_matrix(m, n_embd, n_embd, "time_mix_value", layer);
+        add_matrix(m, n_embd, n_embd, "time_mix_receptance", layer);
+        add_matrix(m, n_embd, n_embd, "time_mix_output", layer);
+        add_matrix(m, n_embd, n_ff, "channel_mix_key", layer);
+        add_matrix(m, n_ff, n_embd, "channel_mix_value", layer);
     }
 }
 
@@ -326,7 +398,10 @@ static const struct {
     {"qwen3", "qwen3", make_qwen3, &small, 96},
     {"gemma3", "gemma3", make_gemma3, &small, 96},
     {"qwen3moe", "qwen3moe", make_qwen3moe, &small, 96},
+    {"qwen3moe-0.3B", "qwen3moe", make_qwen3moe, &with_experts, 1500},
     {"mamba2", "mamba2", make_mamba2, &small, 96},
+    {"mamba2-0.1B", "mamba2", make_mamba2, &with_states, 800},
+    {"rwkv7-0.2B", "rwkv7", make_rwkv7, &with_states, 1000},
 };
 
 int main(int argc, char **argv) {
@@ -345,7 +420,9 @@ int main(int argc, char **argv) {
         if (!written) fprintf(stderr, "make_model: %s: not written\n", argv[2]);
         return written ? 0 : 1;
     }
-    fprintf(stderr,
-            "usage: make_model llama|llama-0.2B|qwen3|gemma3|qwen3moe|mamba2 OUT.gguf [SEED]\n");
+    fprintf(stderr, "usage: make_model ARCHITECTURE OUT.gguf [SEED]\nArchitectures:");
+    for (size_t i = 0; i < sizeof(architectures) / sizeof(architectures[0]); ++i)
+        fprintf(stderr, " %s", architectures[i].name);
+    fprintf(stderr, "\n");
     return 2;
 }

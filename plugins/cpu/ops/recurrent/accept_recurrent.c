@@ -3,6 +3,7 @@
 #include "ggml-shape.h"
 #include "ops/recurrent/indexer.h"
 #include "ops/recurrent/linear_attention.h"
+#include "ops/recurrent/row_size.h"
 #include "ops/recurrent/ssm.h"
 #include "runtime/kernel_list.h"
 
@@ -50,9 +51,8 @@ bool cpu_accepts_gated_delta_net(const struct ggml_tensor *node) {
     return ggml_fits_gated_delta_net(node) && ggml_rows_dense(node->src[2]);
 }
 
-// The decays of a token, per thread.
 size_t cpu_work_gated_delta_net(const struct ggml_tensor *node, int n_threads) {
-    return (size_t)node->src[2]->ne[0] * sizeof(float) * (size_t)n_threads;
+    return (size_t)delta_net_work_floats(node) * sizeof(float) * (size_t)n_threads;
 }
 
 int64_t cpu_cost_gated_delta_net(const struct ggml_tensor *node) {

@@ -7,39 +7,127 @@
 #include "simd/strided.h"
 #include "simd/vmath.h"
 
-// One element of ssm_conv: the filter times as many tokens.
-static float convolve(const struct ggml_tensor *x, const struct ggml_tensor *filter,
-                      const char *from, const char *weights) {
+// --- convolution ---------------------------------------------------------------------------------
+
+enum {
+    CHANNELS = 16, // a few at a time: they are neighbours in the rows of the result, one per token
+    TOKENS = 64,
+};
+
+// Where a convolution of one sequence begins, at some channel.
+struct convolution {
+    const char *x, *filters;
+    size_t x_token, x_channel, tap, filter; // distances in bytes
+    int64_t taps;
+    char *y; // at the first token
+    size_t y_token;
+};
+
+// One element: the filter times as many tokens.
+static float convolve(const struct convolution *c, int64_t channel, int64_t t) {
+    const char *x = c->x + (size_t)channel * c->x_channel + (size_t)t * c->x_token;
+    const char *filter = c->filters + (size_t)channel * c->filter;
     float sum = 0.0f;
-    for (int64_t k = 0; k < filter->ne[0]; ++k)
-        sum += cpu_f32_at(from + (size_t)k * x->nb[0]) *
-               cpu_f32_at(weights + (size_t)k * filter->nb[0]);
+    for (int64_t k = 0; k < c->taps; ++k)
+        sum += cpu_f32_at(x + (size_t)k * c->x_token) * cpu_f32_at(filter + (size_t)k * c->tap);
     return sum;
 }
 
-// A few channels at a time: they are neighbours in the rows of the result, one per token.
+// Few tokens of some channels. Filters of four taps, which most models have, are as long as a quad;
+// their products are added in pairs, in a row of many tokens one after the other.
+static void convolve_few(const struct convolution *c, int64_t channels, int64_t tokens) {
+    const bool quads = c->taps == QUAD && c->x_token == sizeof(float) && c->tap == sizeof(float);
+    for (int64_t t = 0; t < tokens; ++t) {
+        float *y = (float *)(void *)(c->y + (size_t)t * c->y_token);
+        int64_t i = 0;
+        for (; quads && i + QUAD <= channels; i += QUAD) {
+            quad products[QUAD];
+            for (int64_t r = 0; r < QUAD; ++r) {
+                const char *x = c->x + (size_t)(i + r) * c->x_channel + (size_t)t * c->x_token;
+                const char *filter = c->filters + (size_t)(i + r) * c->filter;
+                products[r] = quad_load((const float *)(const void *)x) *
+                              quad_load((const float *)(const void *)filter);
+            }
+            quad_store(y + i, quad_sum_each(products[0], products[1], products[2], products[3]));
+        }
+        for (; i < channels; ++i)
+            y[i] = convolve(c, i, t);
+    }
+}
+
+// One channel of n tokens, which are adjacent: each tap times a vector of tokens.
+static void convolve_row(const struct convolution *c, int64_t channel, int64_t t0, int64_t n,
+                         float *y) {
+    enum { VECTORS_AT_ONCE = 4 };
+    const float *x = (const float *)(const void *)(c->x + (size_t)channel * c->x_channel) + t0;
+    const char *filter = c->filters + (size_t)channel * c->filter;
+    int64_t t = 0;
+    for (; t + VECTORS_AT_ONCE * LANES <= n; t += VECTORS_AT_ONCE * LANES) {
+        vf sums[VECTORS_AT_ONCE];
+        for (int v = 0; v < VECTORS_AT_ONCE; ++v)
+            sums[v] = (vf){0};
+        for (int64_t k = 0; k < c->taps; ++k) {
+            const float weight = cpu_f32_at(filter + (size_t)k * c->tap);
+            for (int v = 0; v < VECTORS_AT_ONCE; ++v)
+                sums[v] += vf_load(x + t + v * LANES + k) * weight;
+        }
+        for (int v = 0; v < VECTORS_AT_ONCE; ++v)
+            vf_store(y + t + v * LANES, sums[v]);
+    }
+    for (; t < n; t += LANES) {
+        vf sum = {0};
+        for (int64_t k = 0; k < c->taps; ++k)
+            sum += vf_load_most(x + t + k, n - t) * cpu_f32_at(filter + (size_t)k * c->tap);
+        vf_store_most(y + t, sum, n - t);
+    }
+}
+
+// Many tokens of some channels, whose rows are transposed on the way to the result.
+static void convolve_many(const struct convolution *c, int64_t channels, int64_t tokens) {
+    float rows[CHANNELS][TOKENS];
+    for (int64_t t0 = 0; t0 < tokens; t0 += TOKENS) {
+        const int64_t n = MIN(tokens - t0, TOKENS);
+        for (int64_t i = 0; i < channels; ++i)
+            convolve_row(c, i, t0, n, rows[i]);
+        for (int64_t t = 0; t < n; ++t) {
+            float *y = (float *)(void *)(c->y + (size_t)(t0 + t) * c->y_token);
+            if (channels == CHANNELS) { // a constant, so that compilers unroll the loop
+                for (int64_t i = 0; i < CHANNELS; ++i)
+                    y[i] = rows[i][t];
+            } else {
+                for (int64_t i = 0; i < channels; ++i)
+                    y[i] = rows[i][t];
+            }
+        }
+    }
+}
+
+// Threads share blocks of channels of all sequences.
 enum ggml_status CPU_FN(cpu_ssm_conv)(const struct cpu_task *task) {
-    enum { CHANNELS = 16 };
     const struct ggml_tensor *dst = task->dst;
-    const struct ggml_tensor *x = dst->src[0];
-    const struct ggml_tensor *filter = dst->src[1];
-    const int64_t blocks = (dst->ne[0] + CHANNELS - 1) / CHANNELS;
+    const struct ggml_tensor *x = dst->src[0], *filter = dst->src[1];
+    const int64_t blocks = (dst->ne[0] + CHANNELS - 1) / CHANNELS, tokens = dst->ne[1];
     int64_t begin, end;
     cpu_task_range(task, blocks * dst->ne[2], &begin, &end);
     for (int64_t unit = begin; unit < end; ++unit) {
-        const int64_t first = unit % blocks * CHANNELS;
-        const int64_t n = MIN(dst->ne[0] - first, CHANNELS);
-        for (int64_t t = 0; t < dst->ne[1]; ++t) {
-            const struct ggml_row at = {t, unit / blocks, 0};
-            float *y = (float *)(void *)ggml_row_data(dst, at) + first;
-            const char *from = (const char *)x->data + (size_t)at.i2 * x->nb[2] +
-                               (size_t)first * x->nb[1] + (size_t)t * x->nb[0];
-            const char *weights = (const char *)filter->data + (size_t)first * filter->nb[1];
-            for (int64_t i = 0; i < n; ++i) {
-                y[i] = convolve(x, filter, from + (size_t)i * x->nb[1],
-                                weights + (size_t)i * filter->nb[1]);
-            }
-        }
+        const int64_t first = unit % blocks * CHANNELS, sequence = unit / blocks;
+        const int64_t channels = MIN(dst->ne[0] - first, CHANNELS);
+        const struct convolution c = {
+            .x = (const char *)x->data + (size_t)sequence * x->nb[2] + (size_t)first * x->nb[1],
+            .x_token = x->nb[0],
+            .x_channel = x->nb[1],
+            .filters = (const char *)filter->data + (size_t)first * filter->nb[1],
+            .tap = filter->nb[0],
+            .filter = filter->nb[1],
+            .taps = filter->ne[0],
+            .y = ggml_row_data(dst, (struct ggml_row){0, sequence, 0}) +
+                 (size_t)first * sizeof(float),
+            .y_token = dst->nb[1],
+        };
+        if (tokens >= LANES && c.x_token == sizeof(float))
+            convolve_many(&c, channels, tokens);
+        else
+            convolve_few(&c, channels, tokens);
     }
     return GGML_STATUS_SUCCESS;
 }
