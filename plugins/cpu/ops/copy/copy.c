@@ -3,6 +3,7 @@
 // elements. The same type is moved bytewise; other types go through chunks of floats, or of doubles
 // where floats would lose something.
 #include "ggml-shape.h"
+#include "ops/copy/transpose.h"
 #include "simd/convert.h"
 #include "types/codec.h"
 #include "types/unpack.h"
@@ -205,7 +206,10 @@ enum ggml_status CPU_FN(cpu_copy)(const struct cpu_task *task) {
     const struct ggml_tensor *src = task->dst->src[0];
     if (src->data == task->dst->data && ggml_are_same_layout(src, task->dst))
         return GGML_STATUS_SUCCESS;
-    if (src->type == task->dst->type) return run_same_type(task, src);
+    if (src->type == task->dst->type) {
+        if (CPU_FN(cpu_transpose)(task, src)) return GGML_STATUS_SUCCESS;
+        return run_same_type(task, src);
+    }
     if (cpu_converts_wide(src->type, task->dst->type)) return run_wide(task, src);
     return run_converted(task, src);
 }

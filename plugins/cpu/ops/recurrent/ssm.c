@@ -5,6 +5,7 @@
 #include "ops/recurrent/ssm.h"
 #include "simd/simd.h"
 #include "simd/strided.h"
+#include "simd/transpose.h"
 #include "simd/vmath.h"
 
 // --- convolution ---------------------------------------------------------------------------------
@@ -23,6 +24,10 @@ struct convolution {
     size_t y_token;
 };
 
+static float *result_row(const struct convolution *c, int64_t t) {
+    return (float *)(void *)(c->y + (size_t)t * c->y_token);
+}
+
 // One element: the filter times as many tokens.
 static float convolve(const struct convolution *c, int64_t channel, int64_t t) {
     const char *x = c->x + (size_t)channel * c->x_channel + (size_t)t * c->x_token;
@@ -38,7 +43,7 @@ static float convolve(const struct convolution *c, int64_t channel, int64_t t) {
 static void convolve_few(const struct convolution *c, int64_t channels, int64_t tokens) {
     const bool quads = c->taps == QUAD && c->x_token == sizeof(float) && c->tap == sizeof(float);
     for (int64_t t = 0; t < tokens; ++t) {
-        float *y = (float *)(void *)(c->y + (size_t)t * c->y_token);
+        float *y = result_row(c, t);
         int64_t i = 0;
         for (; quads && i + QUAD <= channels; i += QUAD) {
             quad products[QUAD];
@@ -89,15 +94,18 @@ static void convolve_many(const struct convolution *c, int64_t channels, int64_t
         const int64_t n = MIN(tokens - t0, TOKENS);
         for (int64_t i = 0; i < channels; ++i)
             convolve_row(c, i, t0, n, rows[i]);
-        for (int64_t t = 0; t < n; ++t) {
-            float *y = (float *)(void *)(c->y + (size_t)(t0 + t) * c->y_token);
-            if (channels == CHANNELS) { // a constant, so that compilers unroll the loop
-                for (int64_t i = 0; i < CHANNELS; ++i)
-                    y[i] = rows[i][t];
-            } else {
-                for (int64_t i = 0; i < channels; ++i)
-                    y[i] = rows[i][t];
+        int64_t t = 0;
+        for (; t + QUAD <= n && channels == CHANNELS; t += QUAD) {
+            for (int64_t i = 0; i < CHANNELS; i += QUAD) {
+                quad turned[QUAD];
+                transpose_quads(&rows[i][t], TOKENS, turned);
+                for (int64_t r = 0; r < QUAD; ++r)
+                    quad_store(result_row(c, t0 + t + r) + i, turned[r]);
             }
+        }
+        for (; t < n; ++t) {
+            for (int64_t i = 0; i < channels; ++i)
+                result_row(c, t0 + t)[i] = rows[i][t];
         }
     }
 }
