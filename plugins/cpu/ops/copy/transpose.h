@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Copies between layouts whose adjacent elements lie along different dimensions.
 #ifndef CPU_COPY_TRANSPOSE_H
 #define CPU_COPY_TRANSPOSE_H
 
