@@ -85,25 +85,28 @@ static void move_tile(const struct transposition *t, const char *x, char *y, int
     write_tile(t, tile, y, n_rows, n);
 }
 
+// Threads share the tiles; those of one row of tiles of dst follow each other.
 bool CPU_FN(cpu_transpose)(const struct cpu_task *task, const struct ggml_tensor *src) {
     struct transposition t;
     if (!find_dims(&t, task->dst, src)) return false;
-    const int64_t *ne = src->ne, tiles = (ne[t.from] + t.tile - 1) / t.tile;
+    const int64_t *ne = src->ne, others[] = {ne[t.others[0]], ne[t.others[1]]};
+    const int64_t columns = (ne[t.from] + t.tile - 1) / t.tile;
+    const int64_t rows = (ne[t.to] + t.tile - 1) / t.tile;
     int64_t begin, end;
-    cpu_task_range(task, tiles * ne[t.others[0]] * ne[t.others[1]], &begin, &end);
+    cpu_task_range(task, rows * columns * others[0] * others[1], &begin, &end);
     for (int64_t unit = begin; unit < end; ++unit) {
-        const int64_t first = unit % tiles * t.tile, other = unit / tiles;
-        const int64_t at[] = {other % ne[t.others[0]], other / ne[t.others[0]]};
-        const char *x = (const char *)src->data + (size_t)first * t.size;
-        char *y = (char *)task->dst->data + (size_t)first * task->dst->nb[t.from];
+        const int64_t row = unit % rows * t.tile, column = unit / rows % columns * t.tile;
+        const int64_t other = unit / rows / columns;
+        const int64_t at[] = {other % others[0], other / others[0]};
+        const char *x =
+            (const char *)src->data + (size_t)column * t.size + (size_t)row * src->nb[t.to];
+        char *y =
+            (char *)task->dst->data + (size_t)column * task->dst->nb[t.from] + (size_t)row * t.size;
         for (int i = 0; i < 2; ++i) {
             x += (size_t)at[i] * src->nb[t.others[i]];
             y += (size_t)at[i] * task->dst->nb[t.others[i]];
         }
-        const int64_t n = MIN(ne[t.from] - first, t.tile);
-        for (int64_t i = 0; i < ne[t.to]; i += t.tile)
-            move_tile(&t, x + (size_t)i * src->nb[t.to], y + (size_t)i * t.size,
-                      MIN(ne[t.to] - i, t.tile), n);
+        move_tile(&t, x, y, MIN(ne[t.to] - row, t.tile), MIN(ne[t.from] - column, t.tile));
     }
     return true;
 }
