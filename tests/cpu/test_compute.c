@@ -468,7 +468,7 @@ static void test_supports_op_follows_layout(void **state) {
 static bool hides(const struct cpu_kernel *earlier, const struct cpu_kernel *later) {
     if (earlier->op != later->op || earlier->accepts != later->accepts) return false;
     if (earlier->sub != later->sub && earlier->sub != ANY) return false;
-    if (earlier->sub == ANY && later->sub >= CPU_SUB_RMS_NORM_MUL) return false;
+    if (earlier->sub == ANY && later->sub >= CPU_SUB_FUSED) return false;
     bool wider = (later->dst & ~earlier->dst) == 0;
     for (int s = 0; s < 3; ++s)
         wider = wider && (later->src[s] & ~earlier->src[s]) == 0;

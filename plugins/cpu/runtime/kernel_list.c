@@ -64,8 +64,7 @@ const struct cpu_kernel *cpu_kernel_find_sub(const struct ggml_tensor *node, int
     for (int i = first_row[node->op]; i != 0; i = next_row[i - 1]) {
         const struct cpu_kernel *kernel = &kernels[i - 1];
         // A kernel for ANY variant does not stand for fused ones, which are several nodes.
-        if ((kernel->sub == ANY ? sub < CPU_SUB_RMS_NORM_MUL : kernel->sub == sub) &&
-            fits(kernel, node)) {
+        if ((kernel->sub == ANY ? sub < CPU_SUB_FUSED : kernel->sub == sub) && fits(kernel, node)) {
             return kernel;
         }
     }
@@ -75,7 +74,7 @@ const struct cpu_kernel *cpu_kernel_find_sub(const struct ggml_tensor *node, int
 const struct cpu_kernel *cpu_kernel_find(const struct ggml_tensor *node) {
     const bool has_sub = node->op == GGML_OP_UNARY || node->op == GGML_OP_GLU;
     const int sub = has_sub ? ggml_get_op_params_i32(node, 0) : 0;
-    return sub < CPU_SUB_RMS_NORM_MUL ? cpu_kernel_find_sub(node, sub) : NULL;
+    return sub < CPU_SUB_FUSED ? cpu_kernel_find_sub(node, sub) : NULL;
 }
 
 // Tensors in memory of repacked weights that are not repacked fit nothing.

@@ -9,8 +9,12 @@
 // Values of the sub column beside sub-operations.
 enum {
     ANY = -1,
-    CPU_SUB_RMS_NORM_MUL =
-        1000, // a MUL that also computes the RMS_NORM which is one of its operands
+    // What one kernel computes together is a sub-operation of the last node.
+    CPU_SUB_FUSED = 1000,
+    // a MUL that also computes the RMS_NORM which is one of its operands
+    CPU_SUB_RMS_NORM_MUL = CPU_SUB_FUSED,
+    // a CPY that also computes the recurrence whose new states it copies
+    CPU_SUB_KEPT_STATES,
 };
 
 #define T_HALVES (T_F16 | T_BF16)

@@ -88,16 +88,11 @@ static void add_step(struct cpu_plan *plan, struct ggml_tensor *node,
     plan->work_size = MAX(plan->work_size, work);
 }
 
-// Views, and results without elements.
-static bool is_idle(const struct ggml_tensor *node) {
-    return ggml_op_is_empty(node->op) || ggml_nelements(node) == 0;
-}
-
 // Nodes without the COMPUTE flag belong to alternatives that weren't chosen.
 static int count_computed(const struct ggml_graph *graph, int begin, int end) {
     int n = 0;
     for (int i = begin; i < end; ++i)
-        n += !is_idle(graph->nodes[i]) && graph->nodes[i]->flags & GGML_TENSOR_FLAG_COMPUTE;
+        n += !cpu_is_idle(graph->nodes[i]) && graph->nodes[i]->flags & GGML_TENSOR_FLAG_COMPUTE;
     return n;
 }
 
@@ -106,13 +101,15 @@ static int plan_node(struct cpu_plan *plan, const struct ggml_graph *graph, int 
                      enum ggml_status *out_status) {
     struct ggml_tensor *node = graph->nodes[i];
     *out_status = GGML_STATUS_SUCCESS;
-    if (!(node->flags & GGML_TENSOR_FLAG_ERROR) && is_idle(node)) return 1;
+    if (!(node->flags & GGML_TENSOR_FLAG_ERROR) && cpu_is_idle(node)) return 1;
     const struct cpu_fusion fusion = plan->use_ref ? (struct cpu_fusion){0} : cpu_fuse(graph, i);
     const struct cpu_kernel *kernel = fusion.kernel ? fusion.kernel : cpu_kernel_find(node);
     if (!kernel)
         *out_status = unsupported(node);
     else
         *out_status = check_memory(node);
+    if (*out_status == GGML_STATUS_SUCCESS && fusion.kernel)
+        *out_status = check_memory(fusion.node);
     if (*out_status != GGML_STATUS_SUCCESS) return 0;
     const int n_nodes = fusion.kernel ? fusion.n_nodes : 1;
     add_step(plan, fusion.kernel ? fusion.node : node, kernel, i,

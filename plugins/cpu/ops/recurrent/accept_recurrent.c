@@ -3,6 +3,7 @@
 #include "ggml-shape.h"
 #include "ops/recurrent/indexer.h"
 #include "ops/recurrent/linear_attention.h"
+#include "ops/recurrent/recurrence.h"
 #include "ops/recurrent/row_size.h"
 #include "ops/recurrent/ssm.h"
 #include "runtime/kernel_list.h"
@@ -58,6 +59,47 @@ size_t cpu_work_gated_delta_net(const struct ggml_tensor *node, int n_threads) {
 int64_t cpu_cost_gated_delta_net(const struct ggml_tensor *node) {
     const struct ggml_tensor *v = node->src[2];
     return limited_cost(4.0 * (double)ggml_nelements(v) * (double)v->ne[0]);
+}
+
+// --- recurrences whose new states are copied
+
+// The recurrence of which all new states are copied and no older ones, or NULL. It is one that has
+// been accepted.
+static const struct ggml_tensor *recurrence_kept_by(const struct ggml_tensor *copy) {
+    const struct ggml_tensor *view = copy->src[0], *node = view->view_src;
+    struct recurrence r;
+    if (view->op != GGML_OP_VIEW || !node || !recurrence_of(node, &r) || r.snapshots != 1)
+        return NULL;
+    const int64_t outputs = ggml_nelements(node->src[r.output]);
+    const bool all = view->view_offs == (size_t)outputs * sizeof(float) &&
+                     ggml_nelements(view) == ggml_nelements(node) - outputs;
+    return outputs > 0 && all && ggml_is_contiguous(view) && ggml_is_contiguous(copy) ? node : NULL;
+}
+
+bool cpu_accepts_kept_ssm_scan(const struct ggml_tensor *node) {
+    const struct ggml_tensor *kept = recurrence_kept_by(node);
+    return kept && kept->op == GGML_OP_SSM_SCAN;
+}
+
+bool cpu_accepts_kept_delta_net(const struct ggml_tensor *node) {
+    const struct ggml_tensor *kept = recurrence_kept_by(node);
+    return kept && kept->op == GGML_OP_GATED_DELTA_NET;
+}
+
+bool cpu_accepts_kept_linear_attention(const struct ggml_tensor *node) {
+    const struct ggml_tensor *kept = recurrence_kept_by(node);
+    return kept && kept->op != GGML_OP_SSM_SCAN && kept->op != GGML_OP_GATED_DELTA_NET;
+}
+
+size_t cpu_work_kept_delta_net(const struct ggml_tensor *node, int n_threads) {
+    return cpu_work_gated_delta_net(recurrence_kept_by(node), n_threads);
+}
+
+int64_t cpu_cost_kept_states(const struct ggml_tensor *node) {
+    const struct ggml_tensor *kept = recurrence_kept_by(node);
+    if (kept->op == GGML_OP_SSM_SCAN) return cpu_cost_ssm_scan(kept);
+    if (kept->op == GGML_OP_GATED_DELTA_NET) return cpu_cost_gated_delta_net(kept);
+    return cpu_cost_state(kept);
 }
 
 // --- triangular systems, indexer -----------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "ggml-shape.h"
+#include "ops/recurrent/recurrence.h"
 #include "ops/recurrent/row_block.h"
 #include "simd/simd.h"
 #include "simd/vmath.h"
@@ -153,8 +154,8 @@ static void compute_rows(const struct delta_net *d, const float *initial, int64_
 }
 
 // A thread takes rows of the state through all tokens: no barrier is needed.
-enum ggml_status CPU_FN(cpu_gated_delta_net)(const struct cpu_task *task) {
-    const struct ggml_tensor *dst = task->dst;
+static enum ggml_status advance_states(const struct cpu_task *task, const struct ggml_tensor *dst,
+                                       float *states) {
     struct delta_net d = {.q = dst->src[0],
                           .k = dst->src[1],
                           .v = dst->src[2],
@@ -166,7 +167,7 @@ enum ggml_status CPU_FN(cpu_gated_delta_net)(const struct cpu_task *task) {
     d.tokens = d.v->ne[2];
     d.sequences = d.v->ne[3];
     d.snapshots = ggml_get_op_params_i32(dst, 0);
-    d.states = d.out + ggml_nelements(d.v);
+    d.states = states;
     const int64_t operand = BLOCK_TOKENS * padded_row(d.n);
     d.block = (float *)task->work + task->ith * delta_net_work_floats(dst);
     d.queries = d.block + BLOCK_ROWS * padded_row(d.n);
@@ -187,4 +188,12 @@ enum ggml_status CPU_FN(cpu_gated_delta_net)(const struct cpu_task *task) {
         begin += last - first;
     }
     return GGML_STATUS_SUCCESS;
+}
+
+enum ggml_status CPU_FN(cpu_gated_delta_net)(const struct cpu_task *task) {
+    return recurrence_store(task, advance_states);
+}
+
+enum ggml_status CPU_FN(cpu_kept_delta_net)(const struct cpu_task *task) {
+    return recurrence_keep(task, advance_states);
 }

@@ -3,6 +3,7 @@
 // Threads share the heads of all sequences.
 #include "ops/recurrent/linear_attention.h"
 #include "ggml-shape.h"
+#include "ops/recurrent/recurrence.h"
 #include "simd/simd.h"
 
 // A head's rows of the operands at one token.
@@ -111,10 +112,23 @@ static void wkv7_step(const float *from, float *to, float *restrict out, const s
     }
 }
 
-// Runs a step function over all tokens, for this thread's heads. Source `bonus` has one row per
-// head for all tokens; -1: none.
-static enum ggml_status attend(const struct cpu_task *task, step_fn step, int n_src, int bonus) {
-    const struct ggml_tensor *dst = task->dst;
+// What is done at each token. Source `bonus` has one row per head for all tokens; -1: none.
+struct attention {
+    step_fn step;
+    int n_src, bonus;
+};
+
+static struct attention attention_of(const struct ggml_tensor *node) {
+    if (node->op == GGML_OP_RWKV_WKV6) return (struct attention){wkv6_step, 5, 3};
+    if (node->op == GGML_OP_RWKV_WKV7) return (struct attention){wkv7_step, 6, -1};
+    return (struct attention){gated_step, 4, -1};
+}
+
+// Runs the step over all tokens, for this thread's heads.
+static enum ggml_status attend(const struct cpu_task *task, const struct ggml_tensor *dst,
+                               float *states) {
+    const struct attention attention = attention_of(dst);
+    const int n_src = attention.n_src;
     const struct linear_attention s = linear_attention_of(dst, n_src);
     struct token token = {.scale = ggml_get_op_params_f32(dst, 0)};
     const int64_t square = s.n * s.n;
@@ -123,29 +137,26 @@ static enum ggml_status attend(const struct cpu_task *task, step_fn step, int n_
     for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t head = unit % s.heads;
         const int64_t first = unit / s.heads * s.tokens;
-        // States follow the outputs in the result; the initial one is the last source.
-        float *state = (float *)dst->data + s.sequences * s.tokens * s.heads * s.n + unit * square;
+        float *state = states + unit * square;
+        // The initial state is the last source.
         const float *from = (const float *)dst->src[n_src]->data + unit * square;
-        if (s.tokens == 0) memcpy(state, from, (size_t)square * sizeof(float));
+        if (s.tokens == 0) memmove(state, from, (size_t)square * sizeof(float));
         for (int64_t t = first; t < first + s.tokens; ++t) {
             const int64_t row = (t * s.heads + head) * s.n;
             for (int i = 0; i < n_src; ++i)
-                token.src[i] = (const float *)dst->src[i]->data + (i == bonus ? head * s.n : row);
-            step(from, state, (float *)dst->data + row, &token, s.n);
+                token.src[i] =
+                    (const float *)dst->src[i]->data + (i == attention.bonus ? head * s.n : row);
+            attention.step(from, state, (float *)dst->data + row, &token, s.n);
             from = state;
         }
     }
     return GGML_STATUS_SUCCESS;
 }
 
-enum ggml_status CPU_FN(cpu_rwkv_wkv6)(const struct cpu_task *task) {
-    return attend(task, wkv6_step, 5, 3);
+enum ggml_status CPU_FN(cpu_linear_attention)(const struct cpu_task *task) {
+    return recurrence_store(task, attend);
 }
 
-enum ggml_status CPU_FN(cpu_gated_linear_attn)(const struct cpu_task *task) {
-    return attend(task, gated_step, 4, -1);
-}
-
-enum ggml_status CPU_FN(cpu_rwkv_wkv7)(const struct cpu_task *task) {
-    return attend(task, wkv7_step, 6, -1);
+enum ggml_status CPU_FN(cpu_kept_linear_attention)(const struct cpu_task *task) {
+    return recurrence_keep(task, attend);
 }

@@ -2,6 +2,7 @@
 // ssm_conv and ssm_scan.
 #include <math.h>
 
+#include "ops/recurrent/recurrence.h"
 #include "ops/recurrent/ssm.h"
 #include "simd/simd.h"
 #include "simd/strided.h"
@@ -144,10 +145,19 @@ enum ggml_status CPU_FN(cpu_ssm_conv)(const struct cpu_task *task) {
 
 // Operands of a scan: y = <h, c>, where h = exp(delta a) h + delta b x.
 struct scan {
-    const struct ggml_tensor *x, *dt, *a, *b, *c;
-    const float *initial;
+    const struct ggml_tensor *x, *dt, *a, *b, *c, *ids;
+    const float *initial; // states, of which there are n_initial
+    int64_t n_initial;
     float *y, *states;
     struct ssm_size size;
+};
+
+// Rows of the state of a head before and after a token, which may be in the same place; they lie
+// `stride` apart.
+struct scan_state {
+    const float *from;
+    float *to;
+    int64_t stride;
 };
 
 // Part of a row of the state of a head, n elements.
@@ -159,45 +169,55 @@ struct scan_part {
 };
 
 // Elements [i, i + n) of advance(), at most LANES.
-CPU_INLINE void advance_vector(const struct scan_part *part, float *state, int64_t stride,
+CPU_INLINE void advance_vector(const struct scan_part *part, const struct scan_state *state,
                                const float *inputs, int64_t i, int64_t n, vf *sums,
                                const int rows) {
     const vf b = vf_load_most(part->b + i, n), c = vf_load_most(part->c + i, n);
     const vf decay = part->decays ? vf_load_most(part->decays + i, n) : vf_set(part->decay);
     for (int r = 0; r < rows; ++r) {
-        float *at = state + r * stride + i;
-        const vf next = vf_load_most(at, n) * decay + b * inputs[r];
-        vf_store_most(at, next, n);
+        const int64_t at = r * state->stride + i;
+        const vf next = vf_load_most(state->from + at, n) * decay + b * inputs[r];
+        vf_store_most(state->to + at, next, n);
         sums[r] += next * c;
     }
 }
 
-// state = state * decay + b * input of rows that lie `stride` apart; y += <state, c>. `rows` is a
-// constant where this is inlined: 1 or QUAD, which share the operands and are independent of each
-// other.
-CPU_INLINE void advance(const struct scan_part *part, float *state, int64_t stride,
-                        const float *inputs, float *y, const int rows) {
+// state = state * decay + b * input; y += <state, c>. `rows` is a constant where this is inlined: 1
+// or QUAD, which share the operands and are independent of each other.
+CPU_INLINE void advance(const struct scan_part *part, struct scan_state state, const float *inputs,
+                        float *y, const int rows) {
     vf sums[QUAD] = {{0}};
     float totals[QUAD];
     int64_t i = 0;
     for (; i + LANES <= part->n; i += LANES)
-        advance_vector(part, state, stride, inputs, i, LANES, sums, rows);
-    if (i < part->n) advance_vector(part, state, stride, inputs, i, part->n - i, sums, rows);
+        advance_vector(part, &state, inputs, i, LANES, sums, rows);
+    if (i < part->n) advance_vector(part, &state, inputs, i, part->n - i, sums, rows);
     vf_sum_rows(sums, totals, rows);
     for (int r = 0; r < rows; ++r)
         y[r] += totals[r];
 }
 
+// Four rows. One place instead of two, as all tokens but the first have it, takes fewer registers.
+static void advance_quad(const struct scan_part *part, struct scan_state state, const float *inputs,
+                         float *y) {
+    const struct scan_state in_place = {state.to, state.to, state.stride};
+    if (state.from == state.to)
+        advance(part, in_place, inputs, y, QUAD);
+    else
+        advance(part, state, inputs, y, QUAD);
+}
+
 // One row, where each element of the state has a rate of its own.
-static void advance_each(const struct scan_part *all, float delta, const float *rates, float *state,
-                         float input, float *y) {
+static void advance_each(const struct scan_part *all, float delta, const float *rates,
+                         const struct scan_state *state, float input, float *y) {
     float decays[CPU_CHUNK];
     for (int64_t i = 0; i < all->n; i += CPU_CHUNK) {
         const struct scan_part part = {
             .b = all->b + i, .c = all->c + i, .decays = decays, .n = MIN(all->n - i, CPU_CHUNK)};
         for (int64_t k = 0; k < part.n; ++k)
             decays[k] = cpu_expf(delta * rates[i + k]);
-        advance(&part, state + i, 0, &input, y, 1);
+        const struct scan_state at = {.from = state->from + i, .to = state->to + i};
+        advance(&part, at, &input, y, 1);
     }
 }
 
@@ -205,9 +225,9 @@ static const float *row_of(const struct ggml_tensor *t, int64_t i1, int64_t i2, 
     return (const float *)(const void *)ggml_row_data(t, (struct ggml_row){i1, i2, i3});
 }
 
-// One token of rows [p0, p1) of a head.
-static void scan_token(const struct scan *scan, int64_t seq, int64_t head, int64_t t, int64_t p0,
-                       int64_t p1) {
+// One token of rows [p0, p1) of a head; `state` begins with the first of them.
+static void scan_token(const struct scan *scan, struct scan_state state, int64_t seq, int64_t head,
+                       int64_t t, int64_t p0, int64_t p1) {
     const struct ssm_size *s = &scan->size;
     const int64_t group = head / (s->heads / s->groups);
     const struct ggml_row at = {t, seq, 0};
@@ -219,7 +239,6 @@ static void scan_token(const struct scan *scan, int64_t seq, int64_t head, int64
                                    .decay = s->shared_rate ? expf(delta * rates[0]) : 0.0f,
                                    .n = s->n};
     float *y = scan->y + ((seq * s->tokens + t) * s->heads + head) * s->rows;
-    float *state = scan->states + ((seq * s->heads + head) * s->rows + p0) * s->n;
     for (int64_t p = p0; p < p1;) {
         const int rows = s->shared_rate && p1 - p >= QUAD ? QUAD : 1;
         float inputs[QUAD];
@@ -228,13 +247,14 @@ static void scan_token(const struct scan *scan, int64_t seq, int64_t head, int64
             y[p + r] = 0.0f;
         }
         if (!s->shared_rate)
-            advance_each(&part, delta, rates, state, inputs[0], y + p);
+            advance_each(&part, delta, rates, &state, inputs[0], y + p);
         else if (rows == QUAD)
-            advance(&part, state, s->n, inputs, y + p, QUAD);
+            advance_quad(&part, state, inputs, y + p);
         else
-            advance(&part, state, s->n, inputs, y + p, 1);
+            advance(&part, state, inputs, y + p, 1);
         p += rows;
-        state += rows * s->n;
+        state.from += rows * s->n;
+        state.to += rows * s->n;
     }
 }
 
@@ -243,50 +263,94 @@ static void scan_token(const struct scan *scan, int64_t seq, int64_t head, int64
 static void scan_rows(const struct scan *scan, int64_t id, int64_t seq, int64_t head, int64_t p0,
                       int64_t p1) {
     const struct ssm_size *s = &scan->size;
-    const size_t bytes = (size_t)((p1 - p0) * s->n) * sizeof(float);
-    float *state = scan->states + ((seq * s->heads + head) * s->rows + p0) * s->n;
-    memcpy(state, scan->initial + ((id * s->heads + head) * s->rows + p0) * s->n, bytes);
+    struct scan_state state = {
+        .from = scan->initial + ((id * s->heads + head) * s->rows + p0) * s->n,
+        .to = scan->states + ((seq * s->heads + head) * s->rows + p0) * s->n,
+        .stride = s->n,
+    };
     for (int64_t t = 0; t < s->tokens; ++t) {
-        scan_token(scan, seq, head, t, p0, p1);
+        scan_token(scan, state, seq, head, t, p0, p1);
+        state.from = state.to;
         const int64_t slot = s->tokens - 1 - t;
         if (slot > 0 && slot < s->snapshots)
-            memcpy(state + slot * ssm_state_floats(s), state, bytes);
+            memcpy(state.to + slot * ssm_state_floats(s), state.to,
+                   (size_t)((p1 - p0) * s->n) * sizeof(float));
     }
 }
 
-// Read once, as other threads of the application may write to it.
-static int32_t sequence_id(const struct ggml_tensor *ids, int64_t seq) {
+// Read once, as other threads of the application may write to it; negative if it names no
+// state.
+static int64_t sequence_id(const struct scan *scan, int64_t seq) {
     int32_t id;
-    memcpy(&id, (const char *)ids->data + (size_t)seq * ids->nb[0], sizeof(id));
+    memcpy(&id, (const char *)scan->ids->data + (size_t)seq * scan->ids->nb[0], sizeof(id));
     CPU_READ_ONCE(id);
-    return id;
+    return id < scan->n_initial ? id : -1;
 }
 
-// Threads share rows of the states of all heads and sequences. FAILED for an id that names no
-// state, before anything is computed.
-enum ggml_status CPU_FN(cpu_ssm_scan)(const struct cpu_task *task) {
-    struct ggml_tensor *const *src = task->dst->src;
-    struct scan scan = {.x = src[1], .dt = src[2], .a = src[3], .b = src[4], .c = src[5]};
-    scan.size = ssm_size(task->dst);
-    const struct ssm_size *s = &scan.size;
-    scan.initial = src[0]->data;
-    scan.y = task->dst->data;
-    scan.states = scan.y + ggml_nelements(scan.x);
-    // Every thread checks all ids, so that all of them return the same status.
-    for (int64_t seq = 0; seq < s->sequences; ++seq) {
-        const int32_t id = sequence_id(src[6], seq);
-        if (id < 0 || id >= src[0]->ne[3]) return GGML_STATUS_FAILED;
+// Whether a new state would be stored upon one that a later sequence begins with.
+static bool overwrites_initial(const struct scan *scan, const float *states) {
+    const int64_t floats = ssm_state_floats(&scan->size) / scan->size.sequences;
+    const int64_t first = ((intptr_t)states - (intptr_t)scan->initial) /
+                          (floats * (int64_t)sizeof(float)); // sequence 0 is stored at
+    bool overwrites = false;
+    for (int64_t seq = 0; seq < scan->size.sequences; ++seq) {
+        const int64_t by = sequence_id(scan, seq) - first;
+        overwrites = overwrites || (by >= 0 && by < seq);
     }
-    int64_t begin, end;
-    cpu_task_range(task, s->tokens > 0 ? s->rows * s->heads * s->sequences : 0, &begin, &end);
-    while (begin < end) {
-        const int64_t p0 = begin % s->rows;
-        const int64_t p1 = MIN(s->rows, p0 + end - begin);
-        const int64_t seq = begin / s->rows / s->heads;
-        const int32_t id = sequence_id(src[6], seq);
-        if (id < 0 || id >= src[0]->ne[3]) return GGML_STATUS_FAILED; // it has changed
-        scan_rows(&scan, id, seq, begin / s->rows % s->heads, p0, p1);
-        begin += p1 - p0;
+    return overwrites;
+}
+
+// Rows [begin, end) of the states of all heads, of every sequence. FAILED if an id has changed.
+static enum ggml_status scan_sequences(const struct scan *scan, int64_t begin, int64_t end) {
+    const int64_t rows = scan->size.rows;
+    for (int64_t seq = 0; seq < scan->size.sequences; ++seq) {
+        const int64_t id = sequence_id(scan, seq);
+        if (id < 0) return GGML_STATUS_FAILED;
+        for (int64_t row = begin; row < end;) {
+            const int64_t p0 = row % rows, p1 = MIN(rows, p0 + end - row);
+            scan_rows(scan, id, seq, row / rows, p0, p1);
+            row += p1 - p0;
+        }
     }
     return GGML_STATUS_SUCCESS;
+}
+
+// Threads share rows of the states of all heads. FAILED for an id that names no state, before
+// anything is computed.
+static enum ggml_status scan_states(const struct cpu_task *task, const struct ggml_tensor *node,
+                                    float *states) {
+    struct ggml_tensor *const *src = node->src;
+    struct scan scan = {.x = src[1],
+                        .dt = src[2],
+                        .a = src[3],
+                        .b = src[4],
+                        .c = src[5],
+                        .ids = src[6],
+                        .initial = src[0]->data,
+                        .n_initial = src[0]->ne[3],
+                        .y = node->data,
+                        .states = states,
+                        .size = ssm_size(node)};
+    const struct ssm_size *s = &scan.size;
+    // Every thread checks all ids, so that all of them return the same status.
+    for (int64_t seq = 0; seq < s->sequences; ++seq)
+        if (sequence_id(&scan, seq) < 0) return GGML_STATUS_FAILED;
+    // States that may not be stored yet wait in the result.
+    if (overwrites_initial(&scan, states)) scan.states = scan.y + ggml_nelements(scan.x);
+    int64_t begin, end;
+    cpu_task_range(task, s->tokens > 0 ? s->rows * s->heads : 0, &begin, &end);
+    const enum ggml_status status = scan_sequences(&scan, begin, end);
+    for (int64_t seq = 0; seq < s->sequences && scan.states != states; ++seq) {
+        const int64_t at = (seq * s->heads * s->rows + begin) * s->n;
+        memcpy(states + at, scan.states + at, (size_t)((end - begin) * s->n) * sizeof(float));
+    }
+    return status;
+}
+
+enum ggml_status CPU_FN(cpu_ssm_scan)(const struct cpu_task *task) {
+    return recurrence_store(task, scan_states);
+}
+
+enum ggml_status CPU_FN(cpu_kept_ssm_scan)(const struct cpu_task *task) {
+    return recurrence_keep(task, scan_states);
 }
