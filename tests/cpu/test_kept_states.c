@@ -278,6 +278,15 @@ static void test_gaps_in_the_cache_stay(void **state) {
     check(s, true, "a cache with gaps");
 }
 
+// A graph that no builder made: nothing is stored beyond the copy.
+static void test_copies_of_another_size_are_refused(void **state) {
+    (void)state;
+    struct subject s = new_subject(wkv7, 0, NULL, 0);
+    s.copy->ne[0] = STATE;
+    assert_int_equal(test_compute(s.graph, 1), GGML_STATUS_FAILED);
+    ggml_free(s.ctx);
+}
+
 // What follows the copy may belong to another graph.
 static void test_readers_outside_the_graph_count(void **state) {
     (void)state;
@@ -309,6 +318,7 @@ int main(void) {
         cmocka_unit_test(test_sequences_may_exchange_cells),
         cmocka_unit_test(test_states_that_are_read_are_stored),
         cmocka_unit_test(test_gaps_in_the_cache_stay),
+        cmocka_unit_test(test_copies_of_another_size_are_refused),
         cmocka_unit_test(test_readers_outside_the_graph_count),
         cmocka_unit_test(test_nodes_between_keep_their_place),
     };

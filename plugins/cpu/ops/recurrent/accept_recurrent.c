@@ -72,7 +72,8 @@ static const struct ggml_tensor *recurrence_kept_by(const struct ggml_tensor *co
         return NULL;
     const int64_t outputs = ggml_nelements(node->src[r.output]);
     const bool all = view->view_offs == (size_t)outputs * sizeof(float) &&
-                     ggml_nelements(view) == ggml_nelements(node) - outputs;
+                     ggml_nelements(view) == ggml_nelements(node) - outputs &&
+                     ggml_nelements(view) == ggml_nelements(copy);
     return outputs > 0 && all && ggml_is_contiguous(view) && ggml_is_contiguous(copy) ? node : NULL;
 }
 
