@@ -89,6 +89,14 @@ static bool refuse(struct visit *visit, const struct ggml_tensor *tensor) {
     return false;
 }
 
+// What reads a leaf of ggml_view_tensor() reads the tensor that it views, without naming it as a
+// source.
+static void count_alias(struct visit *visit, const struct ggml_tensor *leaf) {
+    const size_t slot = find(visit, leaf->view_src);
+    if (slot != GGML_HASHSET_FULL && ggml_bitset_get(visit->graph->visited_hash_set.used, slot))
+        ++visit->graph->use_counts[slot];
+}
+
 // Enters a tensor that isn't in the graph yet. Without sources it is complete at once.
 static inline bool enter_new(struct visit *visit, struct ggml_tensor *tensor, size_t slot,
                              // Slots of a cleared graph keep old values: all data of the slot is
@@ -102,6 +110,7 @@ static inline bool enter_new(struct visit *visit, struct ggml_tensor *tensor, si
         graph->grads[slot] = NULL;
         graph->grad_accs[slot] = NULL;
     }
+    if (childless && tensor->view_src) count_alias(visit, tensor);
     return childless ? append(graph, tensor) : push(visit, tensor, false);
 }
 

@@ -247,7 +247,7 @@ static void test_sequences_may_exchange_cells(void **state) {
 static void test_states_that_are_read_are_stored(void **state) {
     (void)state;
     const int64_t n = (int64_t)STATE * SEQUENCES;
-    for (int reader = 0; reader < 8; ++reader) {
+    for (int reader = 0; reader < 9; ++reader) {
         struct subject s = new_subject(wkv7, 0, NULL, n);
         struct ggml_tensor *seen = NULL;
         if (reader == 0) seen = s.states;
@@ -256,6 +256,7 @@ static void test_states_that_are_read_are_stored(void **state) {
         if (reader == 3) seen = ggml_reshape_1d(s.ctx, s.node, ggml_nelements(s.node));
         // A view of the output may show what is behind it.
         if (reader == 4) seen = ggml_view_1d(s.ctx, view_of_output(&s), OUTPUT + 1, 0);
+        if (reader == 8) seen = ggml_view_tensor(s.ctx, s.node);
         if (seen) ggml_build_forward_expand(s.graph, ggml_sqr(s.ctx, seen));
         if (reader == 5) ggml_set_output(s.node);
         if (reader == 6) ggml_set_output(s.states);
@@ -284,6 +285,21 @@ static void test_copies_of_another_size_are_refused(void **state) {
     struct subject s = new_subject(wkv7, 0, NULL, 0);
     s.copy->ne[0] = STATE;
     assert_int_equal(test_compute(s.graph, 1), GGML_STATUS_FAILED);
+    ggml_free(s.ctx);
+}
+
+// Also the recurrence's operands have to have data, of which a plan is told no news.
+static void test_plans_check_data(void **state) {
+    (void)state;
+    struct subject s = new_subject(wkv7, 0, NULL, (int64_t)STATE * SEQUENCES);
+    ggml_backend_t stream = ggml_backend_cpu_init();
+    ggml_backend_graph_plan_t plan = ggml_backend_graph_plan_create(stream, s.graph);
+    assert_non_null(plan);
+    assert_int_equal(ggml_backend_graph_plan_compute(stream, plan), GGML_STATUS_SUCCESS);
+    s.node->src[2]->data = NULL;
+    assert_int_equal(ggml_backend_graph_plan_compute(stream, plan), GGML_STATUS_FAILED);
+    ggml_backend_graph_plan_free(stream, plan);
+    ggml_backend_free(stream);
     ggml_free(s.ctx);
 }
 
@@ -319,6 +335,7 @@ int main(void) {
         cmocka_unit_test(test_states_that_are_read_are_stored),
         cmocka_unit_test(test_gaps_in_the_cache_stay),
         cmocka_unit_test(test_copies_of_another_size_are_refused),
+        cmocka_unit_test(test_plans_check_data),
         cmocka_unit_test(test_readers_outside_the_graph_count),
         cmocka_unit_test(test_nodes_between_keep_their_place),
     };

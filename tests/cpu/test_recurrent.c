@@ -125,6 +125,18 @@ static void test_ssm_scan(void **state) {
     }
     struct ggml_tensor *y = scan_node(ctx, N, 1);
     check_list(ctx, y, scan(y, 1), "ssm_scan, rate per element");
+    // Without elements of a state, the output is 0.
+    struct ggml_tensor *ids = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, S);
+    ggml_set_i32(ids, 0);
+    struct ggml_tensor *none = dense(ctx, 0, G, T, S, 7);
+    struct ggml_tensor *zero =
+        ggml_ssm_scan(ctx, dense(ctx, 0, P, H, S, 1), dense(ctx, P, H, T, S, 2),
+                      dense(ctx, H, T, S, 1, 4), dense(ctx, 1, H, 1, 1, 5), none, none, ids, 1);
+    assert_null(ggml_tensor_error(zero));
+    ggml_set_f32(zero, 1.0f);
+    assert_int_equal(test_compute(test_graph(ctx, zero), 2), GGML_STATUS_SUCCESS);
+    for (int i = 0; i < P * H * T * S; ++i)
+        assert_true(ggml_get_f32_1d(zero, i) == 0.0f);
     ggml_set_i32_1d(y->src[6], S - 1, 5);
     assert_int_equal(test_compute(test_graph(ctx, y), 2), GGML_STATUS_FAILED);
     ggml_free(ctx);

@@ -30,50 +30,43 @@ static int count_of(const struct ggml_tensor *tensor, const struct ggml_tensor *
     return n;
 }
 
-// Whether all nodes that refer to node i are known, and in this graph, which may be part of another
-// one. They mostly follow soon.
-static bool is_used_here(const struct ggml_graph *graph, int i) {
-    int32_t others = ggml_graph_use_count(graph, i);
-    if (others == 0) return false;
-    for (int k = i + 1; k < graph->n_nodes && others > 0; ++k)
-        others -= count_of(graph->nodes[i], graph->nodes[k]);
-    return others == 0;
-}
-
 // A recurrence, and the copy of its new states.
 struct kept_states {
+    const struct ggml_graph *graph;
     const struct ggml_tensor *node, *copy;
     size_t output_bytes; // the states follow
 };
 
-// Whether a view of the recurrence shows nothing but its output.
-static bool shows_output(const struct kept_states *states, const struct ggml_tensor *view) {
-    return view->view_offs + ggml_nbytes(view) <= states->output_bytes;
+static bool leaves_states(const struct kept_states *states, int i, int depth);
+
+// Whether node k, which refers to node i, reads no new states but to copy them: it may be a view of
+// the output.
+static bool may_refer(const struct kept_states *states, int i, int k, int depth) {
+    const struct ggml_tensor *tensor = states->graph->nodes[i], *reader = states->graph->nodes[k];
+    const struct ggml_tensor *view = states->copy->src[0];
+    const int32_t uses = ggml_graph_use_count(states->graph, k);
+    if (reader == states->copy) return tensor == view;
+    if (reader == view) return tensor == states->node && uses == 1;
+    if (reader->view_src != states->node) return tensor != states->node;
+    const bool shows_output = reader->view_offs + ggml_nbytes(reader) <= states->output_bytes;
+    return shows_output && cpu_is_idle(reader) &&
+           (uses == 0 || leaves_states(states, k, depth + 1));
 }
 
-// Whether node k reads new states, or is a view of them, by which other nodes may.
-static bool reads_states(const struct kept_states *states, const struct ggml_graph *graph, int k) {
-    const struct ggml_tensor *reader = graph->nodes[k], *view = states->copy->src[0];
-    if (reader == view || reader == states->copy) return false;
-    const bool is_view = reader->view_src == states->node;
-    bool reads = is_view && !(shows_output(states, reader) && is_used_here(graph, k));
-    for (int s = 0; s < GGML_MAX_SRC && !reads; ++s) {
-        const struct ggml_tensor *src = reader->src[s];
-        if (src == states->node)
-            reads = !(is_view && cpu_is_idle(reader));
-        else
-            reads = src && src->view_src == states->node && !shows_output(states, src);
+// Whether all nodes that refer to node i, the recurrence or a view of it, are in this graph, which
+// may be part of another one, and leave the new states alone. They mostly follow soon. Views of
+// views are deeper by one.
+static bool leaves_states(const struct kept_states *states, int i, int depth) {
+    enum { DEPTH = 8 };
+    const struct ggml_graph *graph = states->graph;
+    int32_t others = ggml_graph_use_count(graph, i);
+    bool leaves = others > 0 && depth < DEPTH;
+    for (int k = i + 1; k < graph->n_nodes && leaves && others > 0; ++k) {
+        const int n = count_of(graph->nodes[i], graph->nodes[k]);
+        others -= n;
+        leaves = n == 0 || may_refer(states, i, k, depth);
     }
-    return reads;
-}
-
-// Index of a node in [begin, end), or end.
-static int find(const struct ggml_graph *graph, int begin, int end,
-                const struct ggml_tensor *node) {
-    int i = begin;
-    while (i < end && graph->nodes[i] != node)
-        ++i;
-    return i;
+    return leaves && others == 0;
 }
 
 // A recurrence, followed by a copy of its new states, stores them where the copy would. Only idle
@@ -92,11 +85,8 @@ static struct cpu_fusion fuse_recurrence(const struct ggml_graph *graph, int i) 
     if ((node->flags | view->flags) & GGML_TENSOR_FLAG_OUTPUT || node->view_src) return none;
     if (!cpu_kernel_find(node)) return none;
     const struct cpu_kernel *kernel = cpu_kernel_find_sub(copy, CPU_SUB_KEPT_STATES);
-    const int at = find(graph, i + 1, last, view);
-    if (!kernel || at == last || !is_used_here(graph, i) || !is_used_here(graph, at)) return none;
-    const struct kept_states states = {node, copy, view->view_offs};
-    for (int k = i + 1; k < graph->n_nodes; ++k)
-        if (reads_states(&states, graph, k)) return none;
+    const struct kept_states states = {graph, node, copy, view->view_offs};
+    if (!kernel || !leaves_states(&states, i, 0)) return none;
     return (struct cpu_fusion){kernel, copy, last + 1 - i};
 }
 

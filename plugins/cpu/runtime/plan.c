@@ -69,12 +69,14 @@ static bool takes_pieces(const struct ggml_tensor *node) {
 // that thread 0 computes alone need none. One piece of scratch memory serves all steps, so its size
 // is the largest.
 static void add_step(struct cpu_plan *plan, struct ggml_tensor *node,
-                     const struct cpu_kernel *kernel, int first_node, int n_nodes) {
+                     const struct cpu_kernel *kernel, const struct ggml_tensor *first,
+                     int first_node, int n_nodes) {
     const bool parallel = plan->n_threads > 1 && kernel->cost(node) >= CPU_COST_PARALLEL;
     const size_t work = kernel->work(node, parallel ? plan->n_threads : 1);
     const bool after_parallel = plan->n_steps > 0 && plan->steps[plan->n_steps - 1].parallel;
     plan->steps[plan->n_steps] = (struct cpu_step){
         .node = node,
+        .first = first,
         .kernel = cpu_level()->kernels[cpu_kernel_index(kernel)],
         .parallel = parallel,
         .takes = parallel && takes_pieces(node),
@@ -112,7 +114,7 @@ static int plan_node(struct cpu_plan *plan, const struct ggml_graph *graph, int 
         *out_status = check_memory(fusion.node);
     if (*out_status != GGML_STATUS_SUCCESS) return 0;
     const int n_nodes = fusion.kernel ? fusion.n_nodes : 1;
-    add_step(plan, fusion.kernel ? fusion.node : node, kernel, i,
+    add_step(plan, fusion.kernel ? fusion.node : node, kernel, node, i,
              count_computed(graph, i, i + n_nodes));
     return n_nodes;
 }

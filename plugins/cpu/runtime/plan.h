@@ -9,7 +9,8 @@
 #include "runtime/profile.h"
 
 struct cpu_step {
-    struct ggml_tensor *node;
+    struct ggml_tensor *node;        // or the last of several that are computed together
+    const struct ggml_tensor *first; // of them
     cpu_kernel_fn kernel;
     bool parallel;  // on all threads; otherwise on thread 0
     bool takes;     // whoever is there may take pieces, see cpu_task_take()

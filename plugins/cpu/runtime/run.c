@@ -50,7 +50,7 @@ static enum ggml_status run_parts(const struct cpu_step *step, const struct cpu_
 }
 
 // Flags are looked at here and not when planning: the application may change them between two runs
-// of a plan.
+// of a plan. Of nodes that are computed together those of the last one count.
 static void run_step(struct execution *execution, int i, int ith, int nth) {
     const struct cpu_step *step = &execution->plan->steps[i];
     const bool guests = execution->team.guests;
@@ -125,14 +125,19 @@ static bool has_data(const struct ggml_tensor *tensor) {
     return !tensor || tensor->data || ggml_nelements(tensor) == 0;
 }
 
+static bool has_all_data(const struct ggml_tensor *node) {
+    bool present = has_data(node);
+    for (int s = 0; s < GGML_MAX_SRC && present; ++s)
+        present = has_data(node->src[s]);
+    return present;
+}
+
 // The kernels take data for granted.
 static enum ggml_status check_data(const struct cpu_plan *plan) {
     for (int i = 0; i < plan->n_steps; ++i) {
-        const struct ggml_tensor *node = plan->steps[i].node;
-        bool present = has_data(node);
-        for (int s = 0; s < GGML_MAX_SRC && present; ++s)
-            present = has_data(node->src[s]);
-        if (!present) {
+        const struct cpu_step *step = &plan->steps[i];
+        const struct ggml_tensor *node = has_all_data(step->node) ? step->first : step->node;
+        if (!has_all_data(node)) {
             return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_INVALID_ARGUMENT,
                             "node '%.*s' (%s) or an operand has no data: allocate the graph before "
                             "computing it",

@@ -128,8 +128,8 @@ static struct delta_token token_of(const struct delta_net *d, int64_t seq, int64
     return token;
 }
 
-// Rows [j0, j1) of a head's state through all tokens. The newest state stays in the result between
-// blocks of tokens; snapshots of older ones are stored at their time.
+// Rows [j0, j1) of a head's state through all tokens. The newest state stays where it is stored
+// between blocks of tokens; snapshots of older ones are stored at their time.
 static void compute_rows(const struct delta_net *d, const float *initial, int64_t unit, int64_t j0,
                          int64_t j1) {
     struct delta_token tokens[BLOCK_TOKENS];

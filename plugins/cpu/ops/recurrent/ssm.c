@@ -290,6 +290,7 @@ static int64_t sequence_id(const struct scan *scan, int64_t seq) {
 // Whether a new state would be stored upon one that a later sequence begins with.
 static bool overwrites_initial(const struct scan *scan, const float *states) {
     const int64_t floats = ssm_state_floats(&scan->size) / scan->size.sequences;
+    if (floats == 0) return false;
     const int64_t first = ((intptr_t)states - (intptr_t)scan->initial) /
                           (floats * (int64_t)sizeof(float)); // sequence 0 is stored at
     bool overwrites = false;
@@ -340,7 +341,8 @@ static enum ggml_status scan_states(const struct cpu_task *task, const struct gg
     int64_t begin, end;
     cpu_task_range(task, s->tokens > 0 ? s->rows * s->heads : 0, &begin, &end);
     const enum ggml_status status = scan_sequences(&scan, begin, end);
-    for (int64_t seq = 0; seq < s->sequences && scan.states != states; ++seq) {
+    if (status != GGML_STATUS_SUCCESS || scan.states == states) return status;
+    for (int64_t seq = 0; seq < s->sequences; ++seq) {
         const int64_t at = (seq * s->heads * s->rows + begin) * s->n;
         memcpy(states + at, scan.states + at, (size_t)((end - begin) * s->n) * sizeof(float));
     }
