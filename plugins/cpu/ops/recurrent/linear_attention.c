@@ -140,7 +140,7 @@ static enum ggml_status attend(const struct cpu_task *task, const struct ggml_te
         float *state = states + unit * square;
         // The initial state is the last source.
         const float *from = (const float *)dst->src[n_src]->data + unit * square;
-        if (s.tokens == 0) memmove(state, from, (size_t)square * sizeof(float));
+        if (s.tokens == 0) memcpy(state, from, (size_t)square * sizeof(float));
         for (int64_t t = first; t < first + s.tokens; ++t) {
             const int64_t row = (t * s.heads + head) * s.n;
             for (int i = 0; i < n_src; ++i)

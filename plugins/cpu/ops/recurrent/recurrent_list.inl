@@ -5,10 +5,10 @@ CPU_KERNEL_ROW(SSM_CONV, ANY, cpu_ssm_conv, T_F32, T_F32, T_F32, T_ANY, cpu_acce
                cpu_work_none, cpu_cost_dst_heavy)
 CPU_KERNEL_ROW(SSM_SCAN, ANY, cpu_ssm_scan, T_F32, T_F32, T_F32, T_F32, cpu_accepts_ssm_scan,
                cpu_work_none, cpu_cost_ssm_scan)
-CPU_KERNEL_ROW(RWKV_WKV6, ANY, cpu_linear_attention, T_F32, T_F32, T_F32, T_F32, cpu_accepts_rwkv_wkv6,
-               cpu_work_none, cpu_cost_state)
-CPU_KERNEL_ROW(RWKV_WKV7, ANY, cpu_linear_attention, T_F32, T_F32, T_F32, T_F32, cpu_accepts_rwkv_wkv7,
-               cpu_work_none, cpu_cost_state)
+CPU_KERNEL_ROW(RWKV_WKV6, ANY, cpu_linear_attention, T_F32, T_F32, T_F32, T_F32,
+               cpu_accepts_rwkv_wkv6, cpu_work_none, cpu_cost_state)
+CPU_KERNEL_ROW(RWKV_WKV7, ANY, cpu_linear_attention, T_F32, T_F32, T_F32, T_F32,
+               cpu_accepts_rwkv_wkv7, cpu_work_none, cpu_cost_state)
 CPU_KERNEL_ROW(GATED_LINEAR_ATTN, ANY, cpu_linear_attention, T_F32, T_F32, T_F32, T_F32,
                cpu_accepts_gated_linear_attn, cpu_work_none, cpu_cost_state)
 CPU_KERNEL_ROW(GATED_DELTA_NET, ANY, cpu_gated_delta_net, T_F32, T_F32, T_F32, T_F32,

@@ -278,8 +278,7 @@ static void scan_rows(const struct scan *scan, int64_t id, int64_t seq, int64_t 
     }
 }
 
-// Read once, as other threads of the application may write to it; negative if it names no
-// state.
+// Read once, as other threads of the application may write to it; negative if it names no state.
 static int64_t sequence_id(const struct scan *scan, int64_t seq) {
     int32_t id;
     memcpy(&id, (const char *)scan->ids->data + (size_t)seq * scan->ids->nb[0], sizeof(id));
