@@ -43,7 +43,7 @@ static inline const char *gemm_blocks(const struct gemm_rows *rows, int64_t row,
 // are none. Levels with shorter vectors take four rows side by side.
 enum {
     GEMM_APART = LANES >= 8,
-    GEMM_AHEAD = LANES == 8 ? 2048 : 1536, // bytes that a stream is asked for ahead
+    GEMM_AHEAD = LANES == 8 ? 512 : 1536, // bytes; more disturbs what hardware fetches by itself
 };
 
 static inline int64_t gemm_tiles(int64_t n_rows) {

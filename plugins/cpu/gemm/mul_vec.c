@@ -216,11 +216,9 @@ static int64_t most_columns(enum ggml_type type) {
     return is_plain || looks_up(type) ? COLUMNS : 2;
 }
 
-// In bytes, whole rows with short vectors: the next tile, or as many as memory needs where rows of
-// a stream are short.
+// In bytes: a little further on in a stream, or the next tile where rows lie side by side.
 static size_t distance_ahead(size_t stride) {
-    if (LANES == 16) return GEMM_AHEAD;
-    return GEMM_APART ? (1 + GEMM_AHEAD / MAX(stride, 1)) * stride : ROWS * stride;
+    return GEMM_APART ? GEMM_AHEAD : ROWS * stride;
 }
 
 // Stores a tile's results of the rows from `row` on.

@@ -329,12 +329,11 @@ CPU_INLINE int dot_tiles(const struct block_format f, struct tile *t, const int 
     return 1;
 }
 
-// In bytes: the stream further on, in whole rows with short vectors, or whole tiles where rows lie
-// side by side.
+// In bytes: a little further on in a stream, or whole tiles where rows lie side by side.
 CPU_INLINE size_t distance_ahead(size_t stride) {
-    if (LANES == 16) return GEMM_AHEAD;
-    const size_t tile = (GEMM_APART ? 1 : ROWS) * stride;
-    return (1 + (GEMM_APART ? GEMM_AHEAD : SIDE_BY_SIDE_AHEAD) / MAX(tile, 1)) * tile;
+    if (GEMM_APART) return GEMM_AHEAD;
+    const size_t tile = ROWS * stride;
+    return (1 + SIDE_BY_SIDE_AHEAD / MAX(tile, 1)) * tile;
 }
 
 // Multiplies ROWS rows, or twice as many, at a time; the last ones are repeated at the edge and not
