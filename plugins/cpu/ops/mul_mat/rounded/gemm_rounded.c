@@ -7,6 +7,7 @@
 #include "ops/mul_mat/rounded/number_ranges.h"
 #include "ops/mul_mat/rounded/round_group.h"
 #include "types/blocks.h"
+#include "types/repacked.h"
 
 #if defined(__SSE4_1__) || (defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD))
 
@@ -95,24 +96,48 @@ CPU_INLINE void put_sums(const int8_t *numbers, const int group, int bias, float
     }
 }
 
-// Rounds 32 elements of a column to bytes with a scale, and stores them where column c of the
-// strip lies.
-static void round_part(enum ggml_type type, const float *x, int g, const int group, int bias, int c,
-                       struct strip *out) {
-    int8_t numbers[ROUNDED_GROUP];
-    const float scale = round_group(x, numbers);
-    out->scales[g][c] = scale;
-    for (int i = 0; i < ROUNDED_GROUP; i += group)
-        put_sums(numbers + i, group, bias, scale, (g * ROUNDED_GROUP + i) / group, c, out);
-    if (strip_parts(type) > 1) {
-        for (int i = 0; i < ROUNDED_GROUP; ++i)
-            out->words[(g * ROUNDED_GROUP + i) / 2][c][i % 2] = numbers[i];
+// Lays columns of `bytes` each, which follow each other, side by side: `unit` bytes of each in
+// turn.
+CPU_INLINE void lay_columns(const char *columns, int bytes, const int unit, char *out) {
+    enum { FOUR_WORDS = 4 * REPACKED_WORD };
+    if (unit == REPACKED_WORD) {
+        for (int i = 0; i < bytes; i += FOUR_WORDS, out += STRIP_COLUMNS * FOUR_WORDS)
+            repacked_transpose(columns + i, (size_t)bytes, out, STRIP_COLUMNS * REPACKED_WORD);
         return;
     }
-    for (int i = 0; i < ROUNDED_GROUP; ++i)
-        numbers[i] = (int8_t)(numbers[i] ^ -COLUMN_BIAS);
-    for (int i = 0; i < ROUNDED_GROUP; i += RUN)
-        memcpy(out->numbers + (g * ROUNDED_GROUP + i) * STRIP_COLUMNS + c * RUN, numbers + i, RUN);
+    for (int i = 0; i < bytes; i += unit) {
+        for (int c = 0; c < STRIP_COLUMNS; ++c, out += unit)
+            memcpy(out, columns + c * bytes + i, (size_t)unit);
+    }
+}
+
+// Rounds 32 elements of each column, from `from` on, to bytes with a scale: group g of the strip.
+static void round_part(enum ggml_type type, const struct gemm_column *columns, int64_t n_columns,
+                       int64_t from, int g, const int group, int bias, struct strip *out) {
+    int8_t numbers[STRIP_COLUMNS][ROUNDED_GROUP] = {{0}};
+    const bool as_words = strip_parts(type) > 1;
+    for (int c = 0; c < n_columns; ++c) {
+        const float scale = round_group(columns[c].x + from, numbers[c]);
+        out->scales[g][c] = scale;
+        for (int i = 0; i < ROUNDED_GROUP && !as_words; i += group)
+            put_sums(numbers[c] + i, group, bias, scale, (g * ROUNDED_GROUP + i) / group, c, out);
+    }
+    if (as_words) {
+        int16_t words[STRIP_COLUMNS][ROUNDED_GROUP];
+        for (int c = 0; c < STRIP_COLUMNS; ++c) {
+            for (int i = 0; i < ROUNDED_GROUP; ++i)
+                words[c][i] = numbers[c][i];
+        }
+        lay_columns((const char *)words, sizeof(words[0]), 2 * sizeof(int16_t),
+                    (char *)out->words[g * ROUNDED_GROUP / 2]);
+        return;
+    }
+    for (int c = 0; c < STRIP_COLUMNS; ++c) {
+        for (int i = 0; i < ROUNDED_GROUP; ++i)
+            numbers[c][i] = (int8_t)(numbers[c][i] ^ -COLUMN_BIAS);
+    }
+    lay_columns((const char *)numbers, sizeof(numbers[0]), RUN,
+                (char *)out->numbers + g * ROUNDED_GROUP * STRIP_COLUMNS);
 }
 
 // Rounds elements [k0, k0 + k) of up to STRIP_COLUMNS columns; missing columns are 0.
@@ -121,14 +146,12 @@ void CPU_FN(cpu_round_strip)(enum ggml_type type, const struct gemm_column *colu
     const int group = group_of[type], bias = start_bias(type, group);
     const int groups = STRIP_DEPTH / ROUNDED_GROUP / strip_parts(type); // in a strip
     if (n_columns < STRIP_COLUMNS) memset(out, 0, (size_t)strip_parts(type) * sizeof(*out));
-    for (int c = 0; c < n_columns; ++c) {
-        for (int g = 0; g < k / ROUNDED_GROUP; ++g) {
-            const float *x = columns[c].x + k0 + g * ROUNDED_GROUP;
-            if (group == 16)
-                round_part(type, x, g, 16, bias, c, out);
-            else
-                round_part(type, x, g % groups, 32, 0, c, out + g / groups);
-        }
+    for (int g = 0; g < k / ROUNDED_GROUP; ++g) {
+        const int64_t from = k0 + g * ROUNDED_GROUP;
+        if (group == 16)
+            round_part(type, columns, n_columns, from, g, 16, bias, out);
+        else
+            round_part(type, columns, n_columns, from, g % groups, 32, 0, out + g / groups);
     }
 }
 
