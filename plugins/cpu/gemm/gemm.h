@@ -40,11 +40,18 @@ static inline const char *gemm_blocks(const struct gemm_rows *rows, int64_t row,
 // Rows that few columns are multiplied with lie apart, each a quarter of all further on, so that
 // memory is read in as many long streams: rows side by side that are shorter than a page end before
 // hardware has found out that they are streams. `tile` < gemm_tiles(n_rows); rows from n_rows on
-// are none. Levels with shorter vectors take four rows side by side.
+// are none. Levels with shorter vectors take four rows side by side. Streams are asked for ahead;
+// on Zen 3 (LANES is 8) farther ones disturb what hardware fetches by itself.
 enum {
     GEMM_APART = LANES >= 8,
-    GEMM_AHEAD = LANES == 8 ? 512 : 1536, // bytes; more disturbs what hardware fetches by itself
+    GEMM_AHEAD = LANES == 8 ? 512 : 1536, // bytes
 };
+
+// How far ahead of what is read a stream is asked for, in bytes: whole rows if they have gaps.
+static inline size_t gemm_ahead(const struct gemm_rows *rows) {
+    if (rows->stride <= ggml_row_size(rows->type, rows->k)) return GEMM_AHEAD;
+    return (1 + GEMM_AHEAD / rows->stride) * rows->stride;
+}
 
 static inline int64_t gemm_tiles(int64_t n_rows) {
     return (n_rows + GEMM_STREAMS - 1) / GEMM_STREAMS;

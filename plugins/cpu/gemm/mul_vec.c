@@ -20,8 +20,8 @@ struct tile {
     float y[COLUMNS][ROWS];
 };
 
-// Weights come from memory, and rows side by side are too many streams for hardware to follow: each
-// part of a tile asks for that of a tile to come.
+// Weights come from memory: each part of a tile asks for what its streams have further on or, where
+// rows lie side by side, which are too many streams for hardware to follow, for that of the next.
 CPU_INLINE void prefetch_next(const struct tile *t, const char *part, const size_t bytes) {
     CPU_UNROLLED
     for (size_t i = 0; i < bytes; i += LINE)
@@ -97,7 +97,7 @@ CPU_INLINE bool looks_up(const enum ggml_type type) {
     return LANES == 16 && nibble_format(type).values;
 }
 
-// Products of a tile of rows of blocks. Blocks of the tile after are prefetched.
+// Products of a tile of rows of blocks. Later blocks are asked for.
 CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const int columns) {
     vf sums[COLUMNS][ROWS];
     open_sums(sums, columns);
@@ -216,11 +216,6 @@ static int64_t most_columns(enum ggml_type type) {
     return is_plain || looks_up(type) ? COLUMNS : 2;
 }
 
-// In bytes: a little further on in a stream, or the next tile where rows lie side by side.
-static size_t distance_ahead(size_t stride) {
-    return GEMM_APART ? GEMM_AHEAD : ROWS * stride;
-}
-
 // Stores a tile's results of the rows from `row` on.
 static void store_tile(const struct tile *t, const struct gemm_column *columns, int64_t n_columns,
                        int64_t row, int64_t n_rows, int64_t tile) {
@@ -239,7 +234,7 @@ bool CPU_FN(cpu_mul_vec)(const struct gemm_rows *rows, int64_t row, int64_t n_ro
     const bool few = LANES > 1 && n_columns <= most_columns(rows->type) && !rows->repacked;
     const dot_fn dot = few ? choose(rows->type) : NULL;
     if (!dot) return false;
-    struct tile t = {.k = rows->k, .ahead = distance_ahead(rows->stride)};
+    struct tile t = {.k = rows->k, .ahead = GEMM_APART ? gemm_ahead(rows) : ROWS * rows->stride};
     for (int64_t tile = 0; tile < gemm_tiles(n_rows); ++tile) {
         for (int r = 0; r < ROWS; ++r) {
             const int64_t at = row + MIN(gemm_tile_row(n_rows, tile, r), n_rows - 1);

@@ -96,8 +96,8 @@ CPU_INLINE void put_sums(const int8_t *numbers, const int group, int bias, float
     }
 }
 
-// Lays columns of `bytes` each, which follow each other, side by side: `unit` bytes of each in
-// turn.
+// Lays columns of `bytes` each, whole fours of words, which follow each other, side by side: `unit`
+// bytes of each in turn.
 CPU_INLINE void lay_columns(const char *columns, int bytes, const int unit, char *out) {
     enum { FOUR_WORDS = 4 * REPACKED_WORD };
     if (unit == REPACKED_WORD) {
@@ -119,7 +119,8 @@ static void round_part(enum ggml_type type, const struct gemm_column *columns, i
     for (int c = 0; c < n_columns; ++c) {
         const float scale = round_group(columns[c].x + from, numbers[c]);
         out->scales[g][c] = scale;
-        for (int i = 0; i < ROUNDED_GROUP && !as_words; i += group)
+        if (as_words) continue;
+        for (int i = 0; i < ROUNDED_GROUP; i += group)
             put_sums(numbers[c] + i, group, bias, scale, (g * ROUNDED_GROUP + i) / group, c, out);
     }
     if (as_words) {

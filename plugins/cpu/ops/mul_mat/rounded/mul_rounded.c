@@ -330,9 +330,9 @@ CPU_INLINE int dot_tiles(const struct block_format f, struct tile *t, const int 
 }
 
 // In bytes: a little further on in a stream, or whole tiles where rows lie side by side.
-CPU_INLINE size_t distance_ahead(size_t stride) {
-    if (GEMM_APART) return GEMM_AHEAD;
-    const size_t tile = ROWS * stride;
+CPU_INLINE size_t distance_ahead(const struct gemm_rows *rows) {
+    if (GEMM_APART) return gemm_ahead(rows);
+    const size_t tile = ROWS * rows->stride;
     return (1 + SIDE_BY_SIDE_AHEAD / MAX(tile, 1)) * tile;
 }
 
@@ -345,7 +345,7 @@ CPU_INLINE void mul_tiles(const struct block_format f, const struct gemm_rows *r
     const size_t stride = rows->stride;
     const int64_t row = piece->row, n_rows = piece->n_rows, end = gemm_tiles(piece->end);
     const char *data = rows->data + (size_t)row * stride;
-    struct tile t = {.x = memory, .k = rows->k, .ahead = distance_ahead(stride)};
+    struct tile t = {.x = memory, .k = rows->k, .ahead = distance_ahead(rows)};
     t.apart = (GEMM_APART ? 1 : ROWS) * stride;
     for (int64_t tile = piece->begin / ROWS, done; tile < end; tile += done) {
         CPU_UNROLLED

@@ -94,7 +94,8 @@ struct strip {
     };
     float scales[STRIP_DEPTH / ROUNDED_GROUP][STRIP_COLUMNS];
     union {
-        float sums[STRIP_GROUPS][STRIP_COLUMNS]; // after rounding, of the groups of src0
+        // After rounding, of the groups of src0; not of words.
+        float sums[STRIP_GROUPS][STRIP_COLUMNS];
         // What sums of pairs begin with where rows are biased: -bias times those of the group's
         // first two numbers of each four, and of the last two.
         int16_t starts[STRIP_GROUPS][STRIP_COLUMNS][2];
