@@ -50,6 +50,9 @@ COMMANDS = {  # another command that runs in its place, Ci or Needs
     "GGML_FOREIGN_RPC=192.168.1.7:50052,192.168.1.8:50052 ggml-devices --in-process": REAL,
     "tools/cross-test aarch64": Ci("tools/cross-test aarch64"),
     "tools/cross-test windows": Ci("tools/cross-test windows"),
+    "tools/test --build build-simulated --suite cpu --suite conformance --packages libsimde-dev"
+    " -- -Dcpu_simulated=true -Dcpu_levels=x86-64-v4,x86-64-v4-vnni -Dplugin_cuda=disabled -Dplugin_vulkan=disabled"
+    " -Dmpi=disabled": Ci("-Dcpu_simulated=true"),
     "tools/avx512-test": Needs("hours in an emulator", "nothing"),
     "tools/avx512-test test-cpu-kernels": Needs("hours in an emulator", "nothing"),
     "tools/cross-test macos": Needs("some minutes for two more builds", "nothing yet"),

@@ -137,7 +137,9 @@ CPU_INLINE void load_rows(const struct strip_way way, const int8_t *numbers, int
 #define KEEP_APART(index) __asm__("" : "+r"(index))
 
 // The order of additions stays: as a tree of sums they would need more registers than there are.
-#if defined(__AVX512F__)
+#if defined(CPU_SIMULATED_VNNI)
+#define KEEP_IN_ORDER(sum) // no register is as wide
+#elif defined(__AVX512F__)
 #define KEEP_IN_ORDER(sum) __asm__("" : "+v"(sum))
 #else
 #define KEEP_IN_ORDER(sum) KEEP_IN_REGISTER(sum)
