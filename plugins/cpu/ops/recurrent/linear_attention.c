@@ -115,20 +115,22 @@ static void wkv7_step(const float *from, float *to, float *restrict out, const s
 // What is done at each token. Source `bonus` has one row per head for all tokens; -1: none.
 struct attention {
     step_fn step;
-    int n_src, bonus;
+    int bonus;
 };
 
 static struct attention attention_of(const struct ggml_tensor *node) {
-    if (node->op == GGML_OP_RWKV_WKV6) return (struct attention){wkv6_step, 5, 3};
-    if (node->op == GGML_OP_RWKV_WKV7) return (struct attention){wkv7_step, 6, -1};
-    return (struct attention){gated_step, 4, -1};
+    if (node->op == GGML_OP_RWKV_WKV6) return (struct attention){wkv6_step, 3};
+    if (node->op == GGML_OP_RWKV_WKV7) return (struct attention){wkv7_step, -1};
+    return (struct attention){gated_step, -1};
 }
 
 // Runs the step over all tokens, for this thread's heads.
 static enum ggml_status attend(const struct cpu_task *task, const struct ggml_tensor *dst,
                                float *states) {
     const struct attention attention = attention_of(dst);
-    const int n_src = attention.n_src;
+    struct recurrence r;
+    if (!recurrence_of(dst, &r)) return GGML_STATUS_FAILED;
+    const int n_src = r.state; // the initial states are the last source
     const struct linear_attention s = linear_attention_of(dst, n_src);
     struct token token = {.scale = ggml_get_op_params_f32(dst, 0)};
     const int64_t square = s.n * s.n;
@@ -138,7 +140,6 @@ static enum ggml_status attend(const struct cpu_task *task, const struct ggml_te
         const int64_t head = unit % s.heads;
         const int64_t first = unit / s.heads * s.tokens;
         float *state = states + unit * square;
-        // The initial state is the last source.
         const float *from = (const float *)dst->src[n_src]->data + unit * square;
         if (s.tokens == 0) memcpy(state, from, (size_t)square * sizeof(float));
         for (int64_t t = first; t < first + s.tokens; ++t) {

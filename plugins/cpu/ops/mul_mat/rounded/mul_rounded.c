@@ -227,7 +227,7 @@ CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const in
 #if defined(__AVX512BW__)
 // Whether the type has the faster way, in which blocks aren't opened to memory but multiplied
 // out of registers. Known when compiling.
-CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
+CPU_INLINE bool multiplied_in_registers(const enum ggml_type type) {
 #if !defined(__AVX512VNNI__)
     if (quarter_bias(type) > 64) return false; // numbers need eight bits
 #endif
@@ -251,17 +251,17 @@ CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
 }
 #elif defined(__AVX2__)
 // The same ways at this level, a vector per row.
-CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
+CPU_INLINE bool multiplied_in_registers(const enum ggml_type type) {
     return type != GGML_TYPE_NVFP4;
 }
 #elif CPU_LINES_NEON
 // The same, two vectors per row.
-CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
+CPU_INLINE bool multiplied_in_registers(const enum ggml_type type) {
     return type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q4_1 ||
            type == GGML_TYPE_IQ4_NL;
 }
 #else
-CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
+CPU_INLINE bool multiplied_in_registers(const enum ggml_type type) {
     (void)type;
     return false;
 }
@@ -316,7 +316,7 @@ CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const
 // how many tiles were computed, at most n_tiles.
 CPU_INLINE int dot_tiles(const struct block_format f, struct tile *t, const int columns,
                          int64_t n_tiles) {
-    if (!lies_in_quarters(f.type)) {
+    if (!multiplied_in_registers(f.type)) {
         dot_blocks(f, t, columns);
         return 1;
     }
