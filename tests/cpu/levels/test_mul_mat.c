@@ -482,6 +482,34 @@ static void test_empty_operands(void **state) {
     assert_int_equal(fixture_compute(f, ggml_mul_mat(f->ctx, a, none), 2), GGML_STATUS_SUCCESS);
 }
 
+// Sums of nothing are 0 whatever way is taken: by few columns, strips or panels.
+static void test_no_depth(void **state) {
+    static const enum ggml_type types[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16,
+                                           GGML_TYPE_Q8_0, GGML_TYPE_Q4_K, GGML_TYPE_IQ3_S};
+    static const int64_t n_columns[] = {1, 4, 7, 20, 70};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); ++i) {
+        for (size_t c = 0; c < sizeof(n_columns) / sizeof(n_columns[0]); ++c) {
+            const int64_t n = n_columns[c];
+            struct ggml_tensor *rows = fixture_tensor(f, types[i], 256, 53, 1, 1);
+            struct ggml_tensor *columns = fixture_tensor(f, GGML_TYPE_F32, 256, n, 1, 1);
+            const size_t step = columns->nb[1];
+            struct ggml_tensor *a = ggml_view_2d(f->ctx, rows, 0, 53, rows->nb[1], 0);
+            struct ggml_tensor *b = ggml_view_2d(f->ctx, columns, 0, n, step, 0);
+            struct ggml_tensor *each = ggml_view_3d(f->ctx, columns, 0, 1, n, step, step, 0);
+            struct ggml_tensor *ids = fixture_indices(f, 1, 1, n, 1);
+            struct ggml_tensor *nodes[] = {ggml_mul_mat(f->ctx, a, b),
+                                           ggml_mul_mat_id(f->ctx, a, each, ids)};
+            for (int k = 0; k < 2; ++k) {
+                ggml_set_f32(nodes[k], 7);
+                assert_int_equal(fixture_compute(f, nodes[k], 2), GGML_STATUS_SUCCESS);
+                for (int64_t e = 0; e < ggml_nelements(nodes[k]); ++e)
+                    assert_float_equal(ggml_get_f32_1d(nodes[k], (int)e), 0, 0);
+            }
+        }
+    }
+}
+
 static void check_experts(struct fixture *f, enum ggml_type type, int64_t n_experts, int64_t slots,
                           int64_t shared, int64_t tokens) {
     struct ggml_tensor *a = fixture_tensor(f, type, 256, 53, n_experts, 1);
@@ -740,6 +768,7 @@ int main(void) {
         cpu_test(test_rounded_magnitudes),
         cpu_test(test_largest_sums),
         cpu_test(test_empty_operands),
+        cpu_test(test_no_depth),
         cpu_test(test_experts),
         cpu_test(test_unknown_expert_fails_the_graph),
         cpu_test(test_unsupported_layouts_are_refused),

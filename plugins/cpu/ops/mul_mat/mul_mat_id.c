@@ -183,18 +183,18 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
     cpu_team_barrier(task->team, task->ith);
     if (starts[0] != 0) return GGML_STATUS_FAILED;
     const bool repacked = cpu_layout_of(a) == CPU_LAYOUT_REPACKED;
-    const struct experts x = {.dst = task->dst,
-                              .packed = packs ? packed : NULL,
-                              .repacked = repacked,
-                              .rounds_few = (repacked ? CPU_REPACKS : rounding_pays(a->type)) &&
-                                            !task->exact && rounds_few(task->dst),
-                              .rounds_many = CPU_STRIPS && !task->exact && rounds_many(task->dst),
-                              .to_bf16 = CPU_BF16_PAIRS && task->bf16 && !task->exact &&
-                                         rounds_to_bf16(task->dst),
-                              .vnni = task->vnni,
-                              .n_experts = a->ne[2],
-                              .starts = starts,
-                              .pairs = pairs};
+    const struct experts x = {
+        .dst = task->dst,
+        .packed = packs ? packed : NULL,
+        .repacked = repacked,
+        .rounds_few = (repacked ? CPU_REPACKS : rounding_pays(a->type)) && !task->exact &&
+                      rounds_few(task->dst),
+        .rounds_many = CPU_STRIPS && !task->exact && rounds_many(task->dst) && a->ne[0] > 0,
+        .to_bf16 = CPU_BF16_PAIRS && task->bf16 && !task->exact && rounds_to_bf16(task->dst),
+        .vnni = task->vnni,
+        .n_experts = a->ne[2],
+        .starts = starts,
+        .pairs = pairs};
     float *thread_work = (float *)(void *)(work + layout.panels +
                                            (size_t)task->ith * mul_mat_id_thread_size(task->dst));
     int64_t begin, end;
