@@ -412,6 +412,35 @@ static void test_fusion_skips_the_norm_unless_it_is_needed(void **state) {
     ggml_free(ctx);
 }
 
+// Both factors are norms: one kernel computes the second with the product or none, never the first,
+// which is in memory by then.
+static void test_product_of_two_norms(void **state) {
+    (void)state;
+    const struct extents shape = {{300, 7, 1, 1}};
+    for (int swapped = 0; swapped < 2; ++swapped) {
+        struct ggml_context *ctx = test_context(6);
+        struct ggml_tensor *x = test_tensor(ctx, GGML_TYPE_F32, shape, 5, -1, 1);
+        struct ggml_tensor *y = test_tensor(ctx, GGML_TYPE_F32, shape, 6, -1, 3);
+        struct ggml_tensor *a = ggml_rms_norm(ctx, x, 1e-5f), *b = ggml_rms_norm(ctx, y, 1e-5f);
+        struct ggml_tensor *product = ggml_mul(ctx, a, b);
+        struct ggml_cgraph *graph = ggml_new_graph(ctx);
+        if (swapped) ggml_build_forward_expand(graph, b);
+        ggml_build_forward_expand(graph, product);
+        ggml_backend_t stream = ggml_backend_cpu_init();
+        ggml_set_f32(a, -7.0f), ggml_set_f32(b, -7.0f);
+        assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
+        float *found = malloc(ggml_nbytes(product));
+        memcpy(found, product->data, ggml_nbytes(product));
+        ggml_backend_cpu_set_use_ref(stream, true);
+        assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
+        for (int i = 0; i < 2100; ++i)
+            assert_float_equal(found[i], ggml_get_f32_1d(product, i), 1e-6f);
+        free(found);
+        ggml_backend_free(stream);
+        ggml_free(ctx);
+    }
+}
+
 // --- refusals --------------------------------------------------------------------------
 
 static void test_unsupported_node_is_named(void **state) {
@@ -593,6 +622,7 @@ int main(void) {
         cmocka_unit_test(test_plan_is_kept_for_a_graph_with_the_same_uid),
         cmocka_unit_test(test_nodes_without_compute_flag_are_left_alone),
         cmocka_unit_test(test_fusion_skips_the_norm_unless_it_is_needed),
+        cmocka_unit_test(test_product_of_two_norms),
         cmocka_unit_test(test_unsupported_node_is_named),
         cmocka_unit_test(test_graph_without_memory_is_refused),
         cmocka_unit_test(test_supports_op_follows_layout),

@@ -12,12 +12,15 @@ static bool is_disabled(void) {
 }
 
 // RMS_NORM followed by MUL is computed as one kernel, if the graph doesn't use the norm elsewhere
-// and the kernel accepts the layout: one pass over memory less.
+// and the kernel accepts the layout: one pass over memory less. Of two norms the kernel
+// computes the first operand, so that the second can't be left to it.
 static struct cpu_fusion fuse_norm(const struct ggml_graph *graph, int i) {
     static const enum ggml_op ops[] = {GGML_OP_RMS_NORM, GGML_OP_MUL};
     if (i + 1 >= graph->n_nodes || !ggml_graph_can_fuse(graph, i, ops, 2))
         return (struct cpu_fusion){0};
     struct ggml_tensor *node = graph->nodes[i + 1];
+    if (node->src[0]->op == GGML_OP_RMS_NORM && node->src[0] != graph->nodes[i])
+        return (struct cpu_fusion){0};
     return (struct cpu_fusion){cpu_kernel_find_sub(node, CPU_SUB_RMS_NORM_MUL), node, 2};
 }
 
