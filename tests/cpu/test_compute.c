@@ -372,13 +372,21 @@ static void test_plan_is_kept_for_a_graph_with_the_same_uid(void **state) {
 
 static void test_nodes_without_compute_flag_are_left_alone(void **state) {
     (void)state;
-    struct ggml_context *ctx = test_context(2);
+    struct ggml_context *ctx = test_context(3);
     struct ggml_tensor *x = ggml_new_f32(ctx, 3.0f), *y = ggml_sqr(ctx, x), *z = ggml_sqr(ctx, y);
     struct ggml_cgraph *graph = test_graph(ctx, z);
     ggml_set_f32(y, 2.0f);
     y->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
     assert_int_equal(test_compute(graph, 1), GGML_STATUS_SUCCESS);
     assert_float_equal(ggml_get_f32_1d(z, 0), 4.0f, 0);
+    // An alternative that isn't chosen needs no memory.
+    struct ggml_tensor *other = ggml_cos(ctx, ggml_sin(ctx, x));
+    ggml_build_forward_expand(graph, other);
+    other->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+    other->data = NULL;
+    assert_int_equal(test_compute(graph, 1), GGML_STATUS_SUCCESS);
+    other->flags |= GGML_TENSOR_FLAG_COMPUTE;
+    assert_int_equal(test_compute(graph, 1), GGML_STATUS_FAILED);
     ggml_free(ctx);
 }
 
