@@ -104,6 +104,12 @@ bool cpu_task_take_near(const struct cpu_task *task, int64_t n, int64_t least,
 // not read it again behind this, so that what is checked is what is used.
 #define CPU_READ_ONCE(number) __asm__("" : "+r"(number))
 
+// Whether tensors with elements have bytes in common, or gaps of the one have some of the other.
+static inline bool cpu_overlap(const struct ggml_tensor *a, const struct ggml_tensor *b) {
+    const uintptr_t a0 = (uintptr_t)a->data, b0 = (uintptr_t)b->data;
+    return a0 < b0 + ggml_nbytes(b) && b0 < a0 + ggml_nbytes(a);
+}
+
 #ifdef CPU_LEVEL
 // Every entry of this level.
 #define CPU_KERNEL_ROW(op, sub, entry, ...)                                                        \

@@ -34,19 +34,14 @@ static inline float *recurrence_states(const struct ggml_tensor *node, const str
     return (float *)node->data + ggml_nelements(node->src[r->output]);
 }
 
-static inline bool recurrence_overlaps(const struct ggml_tensor *a, const struct ggml_tensor *b) {
-    const uintptr_t a0 = (uintptr_t)a->data, b0 = (uintptr_t)b->data;
-    return a0 < b0 + ggml_nbytes(b) && b0 < a0 + ggml_nbytes(a);
-}
-
 // Whether threads may store states in the copy while others read operands: it lies apart from them,
 // or its states lie upon states before, so that who stores a row is who has read it.
 static inline bool recurrence_may_keep(const struct ggml_tensor *node, const struct recurrence *r,
                                        const struct ggml_tensor *copy) {
-    bool may = !recurrence_overlaps(node, copy);
+    bool may = !cpu_overlap(node, copy);
     for (int i = 0; i < GGML_MAX_SRC && may; ++i) {
         const struct ggml_tensor *src = node->src[i];
-        if (!src || ggml_nelements(src) == 0 || !recurrence_overlaps(src, copy)) continue;
+        if (!src || ggml_nelements(src) == 0 || !cpu_overlap(src, copy)) continue;
         const intptr_t distance = (intptr_t)copy->data - (intptr_t)src->data;
         const intptr_t sequence = (intptr_t)ggml_nbytes(src) / (intptr_t)src->ne[3];
         may = i == r->state && (r->by_id ? distance % sequence == 0 : distance == 0);

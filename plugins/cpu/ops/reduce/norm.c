@@ -75,22 +75,51 @@ static void scale_mul_row(float *y, const float *x, float scale, const float *w,
         y[i] = x[i] * scale * w[i];
 }
 
-// dst is the product; one of its operands is the norm, which is not stored.
+// A product, one of whose operands is a norm.
+struct norm_mul {
+    const struct ggml_tensor *dst, *norm, *weight;
+};
+
+static void norm_mul_rows(const struct norm_mul *m, int64_t begin, int64_t end) {
+    const float eps = ggml_get_op_params_f32(m->norm, 0);
+    const int64_t n = m->dst->ne[0];
+    for (int64_t r = begin; r < end; ++r) {
+        const struct ggml_row at = ggml_row_at(m->dst, r);
+        const float *x = float_row(m->norm->src[0], at);
+        const float *w = (const float *)(const void *)ggml_row_data_repeated(m->weight, at);
+        scale_mul_row(float_row(m->dst, at), x, rms_scale(x, n, eps), w, n);
+    }
+}
+
+// One after the other, as if they were not fused.
+static void norm_then_mul(const struct norm_mul *m) {
+    const float eps = ggml_get_op_params_f32(m->norm, 0);
+    const int64_t n = m->dst->ne[0];
+    for (int64_t r = 0; r < ggml_nrows(m->dst); ++r) {
+        const struct ggml_row at = ggml_row_at(m->dst, r);
+        rms_norm_row(float_row(m->norm, at), float_row(m->norm->src[0], at), n, eps);
+    }
+    for (int64_t r = 0; r < ggml_nrows(m->dst); ++r) {
+        const struct ggml_row at = ggml_row_at(m->dst, r);
+        const float *w = (const float *)(const void *)ggml_row_data_repeated(m->weight, at);
+        scale_mul_row(float_row(m->dst, at), float_row(m->norm, at), 1, w, n);
+    }
+}
+
+// The norm is not stored, unless the product lies upon other rows of what it is made of: nothing
+// but the norm reads that, so that it may. Then one thread does all.
 enum ggml_status CPU_FN(cpu_rms_norm_mul)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const bool first = dst->src[0]->op == GGML_OP_RMS_NORM;
-    const struct ggml_tensor *norm = dst->src[first ? 0 : 1];
-    const struct ggml_tensor *weight = dst->src[first ? 1 : 0];
-    const float eps = ggml_get_op_params_f32(norm, 0);
-    const int64_t n = dst->ne[0];
+    const struct norm_mul m = {dst, dst->src[first ? 0 : 1], dst->src[first ? 1 : 0]};
+    const struct ggml_tensor *x = m.norm->src[0];
+    const bool in_step = dst->data == x->data && ggml_are_same_stride(dst, x);
     int64_t begin, end;
     cpu_task_range(task, ggml_nrows(dst), &begin, &end);
-    for (int64_t r = begin; r < end; ++r) {
-        const struct ggml_row at = ggml_row_at(dst, r);
-        const float *x = float_row(norm->src[0], at);
-        const float *w = (const float *)(const void *)ggml_row_data_repeated(weight, at);
-        scale_mul_row(float_row(dst, at), x, rms_scale(x, n, eps), w, n);
-    }
+    if (in_step || !cpu_overlap(dst, x))
+        norm_mul_rows(&m, begin, end);
+    else if (task->ith == 0)
+        norm_then_mul(&m);
     return GGML_STATUS_SUCCESS;
 }
 
