@@ -98,10 +98,11 @@ static inline float cpu_siluf(float x) {
 }
 
 // 0.5 x (1 + tanh(sqrt(2/pi) x (1 + 0.044715 x^2))), written without the cancellation for negative
-// x.
+// x. Of minus infinity it is 0: infinity is not divided by infinity.
 static inline float cpu_geluf(float x) {
     const float u = 0.79788456080286535588f * x * (1.0f + 0.044715f * x * x);
-    return x / (1.0f + cpu_expf(-2.0f * u));
+    const float finite = x < -1e30f ? -1e30f : x;
+    return finite / (1.0f + cpu_expf(-2.0f * u));
 }
 
 static inline float cpu_gelu_quickf(float x) {
