@@ -65,10 +65,11 @@ static void soft_max_row(const struct soft_max *s, struct ggml_row at) {
         mask_row = ggml_row_data(s->mask, from);
     }
     const float slope = cpu_alibi_slope(s->max_bias, s->dst->ne[2], at.i2);
+    const float sink = s->sinks ? s->sinks[at.i2] : 0; // y may be the memory of the only one
     float max = scale_and_mask(y, x, s->scale, slope, s->mask, mask_row, n);
-    if (s->sinks && s->sinks[at.i2] > max) max = s->sinks[at.i2];
+    if (s->sinks && sink > max) max = sink;
     double sum = exponentials(y, max, n);
-    if (s->sinks) sum += exp((double)s->sinks[at.i2] - (double)max);
+    if (s->sinks) sum += exp((double)sink - (double)max);
     const float inverse = (float)(1.0 / sum);
     CPU_INDEPENDENT
     for (int64_t i = 0; i < n; ++i)
