@@ -449,6 +449,62 @@ static void test_product_of_two_norms(void **state) {
     }
 }
 
+// The product takes the memory of what the norm is made of, which lies there in another order.
+static void test_product_upon_other_rows_of_the_norm(void **state) {
+    (void)state;
+    enum { N = 64 * 16 * 16 };
+    float *results = malloc(2 * N * sizeof(float));
+    for (int n_threads = 1; n_threads <= 3; ++n_threads) {
+        for (int ref = 0; ref < 2; ++ref) {
+            struct ggml_context *ctx = test_context(4);
+            const struct extents shape = {{64, 16, 16, 1}};
+            struct ggml_tensor *r = test_tensor(ctx, GGML_TYPE_F32, shape, 5, -1, 1);
+            struct ggml_tensor *x = ggml_permute(ctx, r, 0, 2, 1, 3);
+            struct ggml_tensor *y = ggml_mul_inplace(ctx, r, ggml_rms_norm(ctx, x, 1e-5f));
+            struct ggml_cgraph *graph = test_graph(ctx, y);
+            ggml_backend_t stream = ggml_backend_cpu_init();
+            ggml_backend_cpu_set_n_threads(stream, n_threads);
+            ggml_backend_cpu_set_use_ref(stream, ref);
+            assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
+            memcpy(results + (ptrdiff_t)ref * N, y->data, ggml_nbytes(y));
+            ggml_backend_free(stream);
+            ggml_free(ctx);
+        }
+        for (int i = 0; i < N; ++i)
+            assert_float_equal(results[i], results[N + i], 1e-6f);
+    }
+    free(results);
+}
+
+static void test_sinks_may_share_memory_with_the_result(void **state) {
+    (void)state;
+    struct ggml_context *ctx = test_context(3);
+    struct ggml_tensor *x = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, 1, 1, 1, 1);
+    struct ggml_tensor *sinks = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 1);
+    struct ggml_tensor *y = ggml_soft_max_ext(ctx, x, NULL, 1.0f, 0.0f);
+    ggml_soft_max_add_sinks(y, sinks);
+    ggml_set_f32(x, 1.0f), ggml_set_f32(sinks, 2.0f);
+    y->data = sinks->data;
+    assert_int_equal(test_compute(test_graph(ctx, y), 1), GGML_STATUS_SUCCESS);
+    assert_float_equal(ggml_get_f32_1d(y, 0), 1.0f / (1.0f + expf(1.0f)), 1e-6f);
+    ggml_free(ctx);
+}
+
+static void test_gelu_of_infinities(void **state) {
+    (void)state;
+    struct ggml_context *ctx = test_context(2);
+    struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 19);
+    for (int i = 0; i < 19; ++i)
+        ggml_set_f32_1d(x, i, i % 3 == 0 ? -INFINITY : i % 3 == 1 ? INFINITY : NAN);
+    struct ggml_tensor *y = ggml_gelu(ctx, x);
+    assert_int_equal(test_compute(test_graph(ctx, y), 1), GGML_STATUS_SUCCESS);
+    for (int i = 0; i < 19; ++i) {
+        const float value = ggml_get_f32_1d(y, i);
+        assert_true(i % 3 == 0 ? value == 0 : i % 3 == 1 ? value == INFINITY : isnan(value));
+    }
+    ggml_free(ctx);
+}
+
 // --- refusals --------------------------------------------------------------------------
 
 static void test_unsupported_node_is_named(void **state) {
@@ -497,6 +553,9 @@ static void test_supports_op_follows_layout(void **state) {
     assert_false(ggml_backend_dev_supports_op(dev, y));
     ggml_set_op_params_i32(y, 0, -5);
     assert_false(ggml_backend_dev_supports_op(dev, y));
+    struct ggml_tensor *blocks = ggml_new_tensor_2d(ctx, GGML_TYPE_Q8_0, 64, 64);
+    assert_true(ggml_backend_dev_supports_op(dev, ggml_cont(ctx, blocks)));
+    assert_false(ggml_backend_dev_supports_op(dev, ggml_cont(ctx, ggml_transpose(ctx, blocks))));
     ggml_free(ctx);
 }
 
@@ -631,6 +690,9 @@ int main(void) {
         cmocka_unit_test(test_nodes_without_compute_flag_are_left_alone),
         cmocka_unit_test(test_fusion_skips_the_norm_unless_it_is_needed),
         cmocka_unit_test(test_product_of_two_norms),
+        cmocka_unit_test(test_product_upon_other_rows_of_the_norm),
+        cmocka_unit_test(test_sinks_may_share_memory_with_the_result),
+        cmocka_unit_test(test_gelu_of_infinities),
         cmocka_unit_test(test_unsupported_node_is_named),
         cmocka_unit_test(test_graph_without_memory_is_refused),
         cmocka_unit_test(test_supports_op_follows_layout),

@@ -22,5 +22,5 @@ static bool accepts_types(const struct ggml_tensor *node, enum ggml_type from) {
 bool cpu_accepts_copy(const struct ggml_tensor *node) {
     const struct ggml_tensor *src = node->src[0];
     return accepts_types(node, src->type) && ggml_nelements(src) == ggml_nelements(node) &&
-           ggml_has_whole_blocks(src) && ggml_has_whole_blocks(node);
+           ggml_rows_separable(src) && ggml_rows_separable(node);
 }
