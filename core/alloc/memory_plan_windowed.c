@@ -97,7 +97,7 @@ static size_t place_all_late(const struct windows *windows, int32_t n, size_t ba
     struct placed_blocks placed;
     size_t needed = 0;
     if (!placed_blocks_begin(windows->blocks, n, &placed)) return SIZE_MAX;
-    for (int32_t i = 0; i < n; ++i) {
+    for (int32_t i = 0; i < n && placed.n_compared <= PLACED_BLOCKS_MOST_COMPARED; ++i) {
         windows->blocks[i].chunk = 0;
         if (windows->window_of[i] >= 0) placed_blocks_add(&placed, &windows->blocks[i]);
     }

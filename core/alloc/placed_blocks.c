@@ -94,6 +94,7 @@ void placed_blocks_add(struct placed_blocks *placed, const struct memory_block *
     for (int32_t b = bucket_of(placed, block->first); b <= end; ++b) {
         int32_t *link = &placed->heads[b];
         while (*link >= 0 && is_below(&placed->nodes[*link].block, block)) {
+            ++placed->n_compared;
             link = &placed->nodes[*link].next;
         }
         placed->nodes[placed->n_nodes] = (struct placed_block){*block, *link};
