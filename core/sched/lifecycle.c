@@ -67,13 +67,14 @@ static bool set_memory(struct sched_stream *stream, ggml_backend_buffer_type_t b
     return false;
 }
 
-// Devices without events are waited for on the host.
-static bool add_events(const struct sched_setup *setup, struct sched_stream *stream) {
+// What the device says of itself. Devices without events are waited for on the host.
+static bool ask_device(const struct sched_setup *setup, struct sched_stream *stream) {
     struct ggml_backend_dev_props props;
-    if (setup->pipeline_depth == 1) return true;
     ggml_backend_dev_get_props(stream->device, &props);
+    stream->queues = props.caps.async;
     const struct ggml_stream_table *table = stream->backend->table;
-    const bool offered = props.caps.events && table->event_record && table->event_wait;
+    const bool offered =
+        setup->pipeline_depth > 1 && props.caps.events && table->event_record && table->event_wait;
     for (int c = 0; c < setup->pipeline_depth && offered; ++c) {
         stream->events[c] = ggml_backend_event_new(stream->device);
         if (!stream->events[c]) return false;
@@ -89,7 +90,8 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
     const size_t n = (size_t)setup->n_streams;
     setup->streams = ggml_mem_calloc(n, sizeof(setup->streams[0]));
     sched->runs.queues = ggml_mem_calloc(n, sizeof(sched->runs.queues[0]));
-    if (!setup->streams || !sched->runs.queues) return false;
+    sched->runs.uses = ggml_mem_calloc(n * n, sizeof(sched->runs.uses[0]));
+    if (!setup->streams || !sched->runs.queues || !sched->runs.uses) return false;
     for (size_t b = 0; b < n; ++b) {
         setup->streams[b].backend = backends[b];
         setup->streams[b].device = backends[b]->device;
@@ -98,7 +100,7 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
     }
     for (size_t b = 0; b < n; ++b) {
         struct sched_stream *stream = &setup->streams[b];
-        if (!set_memory(stream, bufts ? bufts[b] : NULL) || !add_events(setup, stream))
+        if (!set_memory(stream, bufts ? bufts[b] : NULL) || !ask_device(setup, stream))
             return false;
     }
     // A hint only, which comes from the application: a huge one must not cost memory.
@@ -144,6 +146,7 @@ static void free_streams(struct ggml_backend_sched *sched) {
         }
     }
     ggml_mem_free(sched->runs.queues);
+    ggml_mem_free(sched->runs.uses);
     ggml_mem_free(sched->setup.streams);
     ggml_mem_free(sched->setup.figures);
     ggml_mem_free(sched->setup.links);

@@ -13,10 +13,9 @@ struct runner {
     const struct sched_work *work;
     struct sched_runs *runs;
     struct sched_experts experts;
-    int32_t *last_in_pool; // by pool: stream of the last split that ran there, or -1
 };
 
-// Event of the stream for the copy that is used now; NULL: the host has to wait.
+// Event of the stream for the copies that are used now; NULL: the host has to wait.
 static ggml_backend_event_t event_of(const struct runner *runner, int32_t backend) {
     return runner->work->setup->streams[backend].events[runner->runs->slot];
 }
@@ -32,27 +31,49 @@ static void wait_for_copy(struct runner *runner, int32_t backend) {
     }
 }
 
-// Makes `backend` wait for what `other` was given in this run.
+// Marks what was queued on the stream so far.
+static void record(struct runner *runner, int32_t backend) {
+    ggml_backend_event_t event = event_of(runner, backend);
+    if (!event) return;
+    ggml_backend_event_record(event, runner->work->setup->streams[backend].backend);
+    runner->runs->queues[backend].recorded = event;
+}
+
+// Makes `backend` wait for what `other` was given up to its last split, be it in an earlier run.
 static void order_after(struct runner *runner, int32_t backend, int32_t other) {
     const struct sched_work *work = runner->work;
-    ggml_backend_event_t event = event_of(runner, other);
-    if (event) {
-        ggml_backend_event_wait(work->setup->streams[backend].backend, event);
-    } else {
+    ggml_backend_event_t recorded = runner->runs->queues[other].recorded;
+    if (!event_of(runner, other)) {
         sched_wait(work->setup, runner->runs, other);
+    } else if (recorded) {
+        ggml_backend_event_wait(work->setup->streams[backend].backend, recorded);
     }
 }
 
-// Results that are read in place, and memory that another stream's split used before.
+// The split comes after what it reads in place, and after all that uses the memory of its stream:
+// whoever comes after the split then comes after those too.
 static void wait_for_others(struct runner *runner, const struct sched_split *split) {
     const struct sched_work *work = runner->work;
     const int32_t backend = split->backend;
+    bool *users = sched_users(work->setup, runner->runs, backend);
     for (int32_t i = 0; i < split->n_waits; ++i) {
         order_after(runner, backend, work->partition->waits[split->first_wait + i]);
     }
-    int32_t *last = &runner->last_in_pool[work->setup->streams[backend].pool_stream];
-    if (*last >= 0 && *last != backend) order_after(runner, backend, *last);
-    *last = backend;
+    for (int32_t other = 0; other < work->setup->n_streams; ++other) {
+        if (!users[other] || other == backend) continue;
+        order_after(runner, backend, other);
+        users[other] = false;
+    }
+}
+
+// The split is about to be given to its stream, which uses that memory from then on.
+static void note_uses(struct runner *runner, const struct sched_split *split) {
+    const struct sched_work *work = runner->work;
+    sched_users(work->setup, runner->runs, split->backend)[split->backend] = true;
+    for (int32_t i = 0; i < split->n_waits; ++i) {
+        const int32_t other = work->partition->waits[split->first_wait + i];
+        sched_users(work->setup, runner->runs, other)[split->backend] = true;
+    }
 }
 
 // Copies through the host: waits for the source, and for what still reads the copy.
@@ -98,11 +119,13 @@ static bool make_copy(struct runner *runner, int32_t copy, int32_t split) {
         copy_blocking(runner, from, to, value->tensor, dst);
         return ggml_fail_count() == failures_before;
     }
-    order_after(runner, to, to); // which may still read what lies in the copy
-    runner->runs->queues[to].busy = true;
+    ggml_backend_event_t event = event_of(runner, to); // of what may still read the copy
+    if (!event) sched_wait(work->setup, runner->runs, to);
+    runner->runs->queues[from].busy = runner->runs->queues[to].busy = true;
     if (application_copied(runner, copy, split)) return ggml_fail_count() == failures_before;
     if (sched_is_expert_copy(work->graph, input))
         return sched_copy_experts(work, runner->runs, copy, &runner->experts);
+    if (event) ggml_backend_event_wait(source, event); // which does the copying
     if (!stream_copy_async(source, target, value->tensor, dst)) {
         copy_blocking(runner, from, to, value->tensor, dst);
     }
@@ -211,13 +234,11 @@ static enum ggml_status run_split(struct runner *runner, int32_t number) {
     wait_for_others(runner, split);
     if (!copy_inputs(runner, number) || ggml_fail_count() != failures_before)
         return failed(runner, number, GGML_STATUS_FAILED);
+    note_uses(runner, split);
     const enum ggml_status status = compute(runner, split, &work->parts[number]);
     if (status == GGML_STATUS_ABORTED) return status;
     if (status != GGML_STATUS_SUCCESS) return failed(runner, number, status);
-    if (event_of(runner, split->backend)) {
-        ggml_backend_event_record(event_of(runner, split->backend),
-                                  work->setup->streams[split->backend].backend);
-    }
+    record(runner, split->backend);
     return GGML_STATUS_SUCCESS;
 }
 
@@ -234,24 +255,16 @@ static void drain(struct runner *runner) {
 // Every stream counts as busy from here on: what the application gave it is not known.
 enum ggml_status sched_run(const struct sched_work *work, struct sched_runs *runs) {
     struct runner runner = {.work = work, .runs = runs, .experts = {.ids = -1}};
-    const size_t n = (size_t)work->setup->n_streams;
     enum ggml_status status = GGML_STATUS_SUCCESS;
-    runner.last_in_pool = ggml_mem_alloc(n * sizeof(runner.last_in_pool[0]));
-    if (!runner.last_in_pool) {
-        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to run the graph", work->setup->function);
-        return GGML_STATUS_ALLOC_FAILED;
-    }
-    sched_frame(runs)->run = ++runs->run;
     if (runs->profile) sched_profile_collect(work->setup, runs);
-    for (size_t b = 0; b < n; ++b) {
+    for (int b = 0; b < work->setup->n_streams; ++b) {
         runs->queues[b].busy = true;
-        runner.last_in_pool[b] = -1;
     }
     for (int32_t i = 0; i < work->partition->n_splits && status == GGML_STATUS_SUCCESS; ++i) {
         status = run_split(&runner, i);
     }
+    sched_frame(runs)->run = ++runs->run; // not earlier: what is waited for meanwhile is not all
     if (status != GGML_STATUS_SUCCESS) drain(&runner);
-    ggml_mem_free(runner.last_in_pool);
     ggml_mem_free(runner.experts.used);
     return status;
 }

@@ -12,9 +12,10 @@ struct ggml_sched_profile;
 
 // What the host knows of the work of a stream.
 struct sched_queue {
-    bool busy;                 // may have queued work
-    uint64_t done_run;         // runs up to this one are finished
-    struct stream_watch watch; // the application may free the stream first
+    bool busy;                     // may have queued work
+    uint64_t done_run;             // runs up to this one are finished
+    ggml_backend_event_t recorded; // the last of its events that was recorded, or NULL
+    struct stream_watch watch;     // the application may free the stream first
 };
 
 // What streams may still look at after a run was queued, beside the tensors of copies.
@@ -26,12 +27,13 @@ struct sched_frame {
 // The state of all runs, which lives as long as the scheduler.
 struct sched_runs {
     struct sched_queue *queues; // by stream
+    bool *uses; // [pool][stream]: work that was queued on the stream may still use this memory
     struct sched_frame frames[SCHED_FRAMES];
     struct tensor_pool pools[SCHED_FRAMES]; // of copies, by frame
     int frame;                              // of the last graph that was split
     int slot;                               // of its pipeline copies
     int next_slot;                          // of those of the next
-    uint64_t run;                           // number of the last run
+    uint64_t run;                           // number of the last run that was queued
     struct ggml_sched_profile *profile;     // NULL: no times are recorded
 };
 
@@ -58,6 +60,12 @@ struct sched_work {
 // Queues all splits, in their order: O(splits, copies and waits). After a failure, which a message
 // tells, nothing is left running.
 enum ggml_status sched_run(const struct sched_work *work, struct sched_runs *runs);
+
+// Which streams have work that may still use the memory of this one.
+static inline bool *sched_users(const struct sched_setup *setup, const struct sched_runs *runs,
+                                int32_t backend) {
+    return runs->uses + (size_t)setup->streams[backend].pool * (size_t)setup->n_streams;
+}
 
 // Waits for a stream, or for all.
 void sched_wait(const struct sched_setup *setup, struct sched_runs *runs, int32_t backend);

@@ -13,6 +13,9 @@ void sched_wait(const struct sched_setup *setup, struct sched_runs *runs, int32_
     if (begin) sched_profile_wait(runs->profile, backend, begin);
     queue->busy = false;
     queue->done_run = runs->run;
+    for (int p = 0; p < setup->n_pools; ++p) {
+        runs->uses[p * setup->n_streams + backend] = false;
+    }
 }
 
 // Waits for one event of a stream, whose later work may go on.

@@ -26,13 +26,6 @@ static bool has_events(const struct timeline *line, int32_t b) {
     return line->setup->streams[b].events[line->slot] != NULL;
 }
 
-// Whether computing returns before the work is done.
-static bool queues(const struct timeline *line, int32_t b) {
-    struct ggml_backend_dev_props props;
-    ggml_backend_dev_get_props(line->setup->streams[b].device, &props);
-    return props.caps.async;
-}
-
 // Later work of b comes after what `other` has queued.
 static void order_after(struct timeline *line, int32_t b, int32_t other) {
     if (!has_events(line, other)) wait_for(line, line->free[other]);
@@ -74,7 +67,7 @@ static void run_split(struct timeline *line, const struct sched_split *split) {
         seconds += cost_node_seconds(&line->setup->figures[b], value->tensor);
     }
     line->free[b] = MAX(line->free[b], line->host) + seconds;
-    if (!queues(line, b)) wait_for(line, line->free[b]);
+    if (!line->setup->streams[b].queues) wait_for(line, line->free[b]);
 }
 
 bool cost_elapsed(const struct sched_setup *setup, const struct sched_graph *graph,

@@ -196,8 +196,15 @@ static inline bool is_result(const struct sched_graph *graph, int32_t value) {
     return value < graph->n_nodes && !marker;
 }
 
+// The value is read at this step.
+static void keep_until(const struct finder *finder, int32_t value, int32_t step) {
+    struct live_range *root = &finder->out->ranges[finder->graph->values[value].root];
+    if (root->last < step) set_last(root, step, -1);
+}
+
 // Originals are kept until they have been copied: through the first step of the split. Results,
-// leafs without a use and a pipeline's copies are never released.
+// leafs without a use and a pipeline's copies are never released, nor inputs where their memory,
+// used again, could still be read when the user overwrites them.
 static void keep(const struct finder *finder) {
     const struct sched_partition *partition = finder->partition;
     const struct sched_graph *graph = finder->graph;
@@ -206,12 +213,15 @@ static void keep(const struct finder *finder) {
         const struct sched_split *split = &partition->splits[s];
         for (int32_t k = 0; k < split->n_inputs; ++k) {
             const int32_t copy = partition->inputs[split->first_input + k];
-            struct live_range *root = &ranges[graph->values[partition->copies[copy].value].root];
-            if (root->last < split->i_start) set_last(root, split->i_start, -1);
+            keep_until(finder, partition->copies[copy].value, split->i_start);
+            // By these the copy of a weight of experts is made.
+            const int32_t ids = partition->copies[copy].expert_ids;
+            if (ids >= 0) keep_until(finder, ids, split->i_start);
         }
     }
     for (int32_t i = 0; i < graph->n_values; ++i) {
-        if (is_result(graph, i)) set_last(&ranges[ranges[i].root], LIVE_FOREVER, -1);
+        const bool rewritten = partition->used_late && (graph->values[i].traits & SCHED_INPUT);
+        if (is_result(graph, i) || rewritten) set_last(&ranges[ranges[i].root], LIVE_FOREVER, -1);
     }
     for (int32_t k = 0; k < finder->out->n_early; ++k) {
         struct live_range *range = &ranges[finder->out->numbers[k]];

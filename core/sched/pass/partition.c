@@ -15,9 +15,18 @@ struct cutter {
     struct sched_partition *out;
 };
 
-// Whether a stream reads the value in place.
+// Whether the stream may still compute when the graph has been queued, and the other one doesn't.
+static bool is_later(const struct cutter *cutter, int32_t backend, int32_t other) {
+    return cutter->setup->streams[backend].queues && !cutter->setup->streams[other].queues;
+}
+
+// Whether a stream reads the value in place. No inputs that the user may overwrite before that.
 static bool is_readable(const struct cutter *cutter, int32_t value, int32_t backend) {
-    return sched_readable(cutter->setup, cutter->graph, cutter->placement, value, backend);
+    const int32_t root = cutter->graph->values[value].root;
+    const bool may_change = (cutter->graph->values[root].traits & SCHED_INPUT) &&
+                            is_later(cutter, backend, cutter->placed[root].backend);
+    return !may_change &&
+           sched_readable(cutter->setup, cutter->graph, cutter->placement, value, backend);
 }
 
 // The value's copy for a stream, or -1. The newest is first: neighbours ask for the same.
@@ -99,11 +108,13 @@ static bool waits_for(const struct sched_partition *out, int32_t backend) {
     return found;
 }
 
-// The result of another stream is read in place: it has to be there.
-static bool wait_for(struct sched_partition *out, int32_t backend) {
-    if (waits_for(out, backend)) return true;
+// Memory of another stream is used in place: what that stream writes has to be there.
+static bool use_in_place(const struct cutter *cutter, int32_t backend, int32_t owner) {
+    struct sched_partition *out = cutter->out;
+    out->used_late |= is_later(cutter, backend, owner);
+    if (waits_for(out, owner)) return true;
     if (!ARRAY_GROW(out, waits, (int64_t)out->n_waits + 1)) return false;
-    out->waits[out->n_waits++] = backend;
+    out->waits[out->n_waits++] = owner;
     current_split(out)->n_waits++;
     return true;
 }
@@ -145,13 +156,16 @@ static bool use_copy(const struct cutter *cutter, int32_t node, int32_t e, int32
     return true;
 }
 
-// Copies or waits that a node needs for each source that another stream computes.
+// Copies or waits that a node needs for each source that another stream computes, and a wait for
+// the stream in whose memory it writes.
 static bool connect(const struct cutter *cutter, int32_t node, int32_t backend) {
     const struct sched_graph *graph = cutter->graph;
     const struct sched_edge *edges = graph->edges;
     const struct sched_placed *placed = cutter->placed;
     const int32_t end = graph->first_edge[node + 1];
     const bool pipelined = cutter->setup->pipeline_depth > 1;
+    const int32_t owner = placed[graph->values[node].root].backend;
+    if (owner != backend && !use_in_place(cutter, backend, owner)) return false;
     for (int32_t e = graph->first_edge[node]; e < end; ++e) {
         const int32_t source = edges[e].value;
         const int32_t from = placed[source].backend;
@@ -159,8 +173,8 @@ static bool connect(const struct cutter *cutter, int32_t node, int32_t backend) 
         if (from == backend) continue;
         if (!is_readable(cutter, source, backend)) {
             if (!use_copy(cutter, node, e, backend)) return false;
-        } else if (source < graph->n_nodes && !wait_for(cutter->out, from)) {
-            return false;
+        } else if (!(graph->values[source].traits & SCHED_WEIGHT)) {
+            if (!use_in_place(cutter, backend, from)) return false;
         }
     }
     return true;
@@ -178,12 +192,12 @@ static bool cut_node(const struct cutter *cutter, int32_t node) {
     return connect(cutter, node, backend);
 }
 
-// One pass over the nodes; views lie in whatever split surrounds them.
+// One pass over the nodes; what computes nothing lies in whatever split surrounds it.
 static bool cut_all(const struct cutter *cutter) {
     const struct sched_value *values = cutter->graph->values;
     const int32_t n_nodes = cutter->graph->n_nodes;
     for (int32_t i = 0; i < n_nodes; ++i) {
-        if (values[i].traits & SCHED_VIEW_OP) continue;
+        if (values[i].traits & (SCHED_VIEW_OP | SCHED_IDLE)) continue;
         if (!cut_node(cutter, i)) return false;
     }
     return true;
@@ -209,6 +223,7 @@ bool sched_partition(const struct sched_setup *setup, const struct sched_graph *
 void sched_partition_clear(struct sched_partition *partition) {
     partition->n_splits = partition->n_copies = partition->n_inputs = 0;
     partition->n_waits = partition->n_rewrites = 0;
+    partition->used_late = false;
 }
 
 void sched_partition_free(struct sched_partition *partition) {

@@ -37,8 +37,9 @@ struct sched_partition {
     struct sched_copy *copies;
     int32_t *first_copy; // by value: of its copies, or -1
     int32_t *inputs;     // copies that a split makes
-    int32_t *waits;      // streams whose results a split reads in place
+    int32_t *waits;      // streams whose memory a split uses in place
     struct sched_rewrite *rewrites;
+    bool used_late; // in place, memory of a stream that is done when the graph has been queued
     int32_t n_splits, n_copies, n_inputs, n_waits, n_rewrites;
     int32_t splits_capacity, copies_capacity, first_copy_capacity, inputs_capacity, waits_capacity;
     int32_t rewrites_capacity;

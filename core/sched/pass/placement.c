@@ -48,9 +48,9 @@ bool sched_readable(const struct sched_setup *setup, const struct sched_graph *g
                     const struct sched_placement *placement, int32_t value, int32_t backend) {
     const int32_t root = graph->values[value].root;
     int32_t memory = graph->values[root].memory;
-    if (memory < 0) { // the value will lie in the memory of its stream, or its root's
-        const int32_t own = placement->placed[value].backend;
-        const int32_t at = own >= 0 ? own : placement->placed[root].backend;
+    if (memory < 0) { // the value will lie in the memory of its root's stream
+        const int32_t owner = placement->placed[root].backend;
+        const int32_t at = owner >= 0 ? owner : placement->placed[value].backend;
         if (at < 0) return false;
         memory = setup->streams[at].pool;
     }
@@ -319,6 +319,35 @@ static bool place_leftovers(const struct placer *placer) {
     for (int32_t i = n_nodes; i < n_values && !nodes_only; ++i) {
         if (placed[i].backend >= 0) continue;
         sched_assign(placer->out, i, placer->setup->n_streams - 1, SCHED_REASON_CONSUMER);
+    }
+    return true;
+}
+
+// Whether a node that doesn't compute on the stream of its root has the memory in reach, or follows
+// it there.
+static bool place_writer(const struct placer *placer, int32_t node) {
+    const int32_t root = placer->graph->values[node].root;
+    const int32_t owner = placer->out->placed[root].backend;
+    if (is_readable(placer, node, placer->out->placed[node].backend)) return true;
+    if (supports(placer, node, owner)) {
+        sched_assign(placer->out, node, owner, SCHED_REASON_VIEW);
+        return true;
+    }
+    const struct ggml_tensor *tensor = placer->graph->values[node].tensor;
+    ggml_fail(GGML_HOST_UNSUPPORTED,
+              "%s: node %d '%s' (%s) writes to the memory of '%s' on %s, which does not support it",
+              placer->setup->function, (int)node, tensor->name, ggml_op_desc(tensor),
+              placer->graph->values[root].tensor->name, sched_stream_label(placer->setup, owner));
+    return false;
+}
+
+bool sched_place_writers(const struct sched_setup *setup, const struct sched_graph *graph,
+                         struct sched_placement *placement) {
+    const struct placer placer = {setup, graph, placement};
+    for (int32_t i = 0; i < graph->n_nodes; ++i) {
+        const struct sched_value *value = &graph->values[i];
+        const bool writes = !(value->traits & (SCHED_VIEW_OP | SCHED_NO_OP | SCHED_IDLE));
+        if (writes && value->root != i && !place_writer(&placer, i)) return false;
     }
     return true;
 }

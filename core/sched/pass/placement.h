@@ -30,6 +30,10 @@ struct sched_placement {
 // Places by rules, in O(nodes + edges) and the questions to devices; false after the error was set.
 bool sched_place(const struct sched_setup *setup, const struct sched_graph *graph,
                  struct sched_placement *out);
+// Moves nodes that write to the memory of another tensor to where that can be reached; false after
+// the error was set.
+bool sched_place_writers(const struct sched_setup *setup, const struct sched_graph *graph,
+                         struct sched_placement *placement);
 // Whether all nodes are on streams that the application allows; false after the error was set.
 bool sched_is_allowed(const struct sched_setup *setup, const struct sched_graph *graph,
                       const struct sched_placement *placement);

@@ -27,6 +27,7 @@ struct sched_stream {
     size_t alignment;                // of its memory
     ggml_backend_event_t events[SCHED_PIPELINE_COPIES]; // by copy; NULL: none
     bool allowed;                                       // nodes may be placed there
+    bool queues;                                        // computing returns before the work is done
 };
 
 // A tensor that the application put on a stream.
