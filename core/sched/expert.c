@@ -9,10 +9,12 @@
 // Kernels may read a little past the last expert that was copied: what they find must be numbers.
 enum { TAIL_BYTES = 512 };
 
-// Only weights in host memory are read in parts; a weight of experts has three extents.
+// Only weights in host memory are read in parts; a weight of experts has three extents, and lies
+// expert after expert.
 bool sched_is_expert_copy(const struct sched_graph *graph, const struct sched_copy *copy) {
-    return copy->expert_ids >= 0 && sched_is_host_weight(graph, copy) &&
-           graph->values[copy->value].tensor->ne[3] == 1;
+    const struct ggml_tensor *weight = graph->values[copy->value].tensor;
+    return copy->expert_ids >= 0 && sched_is_host_weight(graph, copy) && weight->ne[3] == 1 &&
+           weight->nb[2] >= weight->nb[1] && weight->nb[2] >= weight->nb[0];
 }
 
 // Clears one flag per expert; false when memory runs out.
@@ -76,7 +78,7 @@ bool sched_copy_experts(const struct sched_work *work, struct sched_runs *runs, 
     ggml_backend_t stream = work->setup->streams[input->backend].backend;
     struct ggml_tensor *dst = sched_copy_tensor(work->copies, copy);
     const int64_t count = weight->ne[2];
-    const size_t stride = weight->nb[2];
+    const size_t stride = weight->nb[2], bytes = ggml_nbytes(weight);
     const unsigned long failures_before = ggml_fail_count();
     sched_wait(work->setup, runs, work->placement->placed[input->value].backend);
     if (!read_ids(work, runs, input->expert_ids, count, known)) return false;
@@ -88,7 +90,7 @@ bool sched_copy_experts(const struct sched_work *work, struct sched_runs *runs, 
         }
         const size_t offset = (size_t)first * stride;
         const size_t tail = end < count ? MIN(stride, (size_t)TAIL_BYTES) : 0;
-        const size_t size = (size_t)(end - first) * stride + tail;
+        const size_t size = MIN((size_t)(end - first) * stride + tail, bytes - offset);
         ggml_backend_tensor_set_async(stream, dst, (const char *)weight->data + offset, offset,
                                       size);
         first = end;

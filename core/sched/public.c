@@ -38,6 +38,7 @@ bool sched_split_fresh(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
 
 // Pins hold until the next reset, as the tensors may be freed then.
 static void forget_pins(ggml_backend_sched_t sched) {
+    sched->rules_changed = true;
     sched->setup.n_pins = 0;
     tensor_index_clear(&sched->setup.pin_ids, 1);
 }
@@ -109,8 +110,8 @@ bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgra
                   "%s: a graph is allocated; call ggml_backend_sched_reset first", __func__);
         return false;
     }
-    if (sched_is_last_graph(sched, graph) && sched->bound && sched->setup.n_pins == 0 &&
-        sched->setup.pipeline_depth == 1) {
+    if (sched_is_last_graph(sched, graph) && sched->bound && !sched->rules_changed &&
+        sched->setup.n_pins == 0 && sched->setup.pipeline_depth == 1) {
         sched->state = SCHED_ALLOCATED;
         return true;
     }

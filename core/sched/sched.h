@@ -26,6 +26,7 @@ struct ggml_backend_sched {
     // The last graph, and the results of the passes for it.
     struct ggml_cgraph *source; // only compared after the call that it was passed to
     uint64_t source_uid;        // 0: there is none
+    bool rules_changed;         // since it was placed: what decides where nodes run
     bool bound;                 // its tensors have the places that the last allocation gave them
     struct sched_graph graph;
     struct sched_placement placement;

@@ -92,6 +92,7 @@ enum ggml_host_status ggml_sched_set_allowed(ggml_backend_sched_t sched,
         sched->setup.streams[sched_find_stream(sched, allowed[i])].allowed = true;
     }
     sched->setup.restricted = n_allowed > 0;
+    sched->rules_changed = true;
     sched->cache.valid = false;
     return GGML_HOST_OK;
 }
@@ -185,6 +186,7 @@ enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
     ggml_mem_free(sched->setup.figures);
     sched->setup.figures = copy;
     sched->placement.seconds = 0;
+    sched->rules_changed = true;
     sched->cache.valid = false;
     return GGML_HOST_OK;
 }

@@ -20,6 +20,7 @@ static bool place(struct ggml_backend_sched *sched) {
     const struct sched_setup *setup = &sched->setup;
     return sched_place(setup, &sched->graph, &sched->placement) &&
            (!setup->figures || sched_place_by_cost(setup, &sched->graph, &sched->placement)) &&
+           sched_place_writers(setup, &sched->graph, &sched->placement) &&
            sched_is_allowed(setup, &sched->graph, &sched->placement);
 }
 
@@ -37,7 +38,7 @@ static bool make_copies(struct ggml_backend_sched *sched, struct tensor_pool *po
 // Each pass returns false after the error was set; what those before it did is taken back.
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     const struct sched_setup *setup = &sched->setup;
-    sched->bound = sched->cache.valid = false;
+    sched->bound = sched->cache.valid = sched->rules_changed = false;
     sched->subgraphs.order = sched->subgraphs.steps = NULL;
     sched_partition_clear(&sched->partition);
     struct tensor_pool *pool = sched_next_frame(&sched->setup, &sched->runs);
