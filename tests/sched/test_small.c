@@ -223,6 +223,32 @@ static void test_in_place_out_of_reach(void **state) {
     end(&f);
 }
 
+// A value that is read on another stream, written, and read there again.
+static void test_copy_is_renewed(void **state) {
+    (void)state;
+    struct fixture f;
+    begin(&f, false);
+    struct ggml_tensor *x = ggml_new_tensor_1d(f.weights_context, GGML_TYPE_F32, N);
+    struct ggml_tensor *y = ggml_new_tensor_1d(f.weights_context, GGML_TYPE_F32, N);
+    f.weights = ggml_backend_alloc_ctx_tensors(f.weights_context, f.streams[1]);
+    struct ggml_tensor *before = on(&f, 0, ggml_scale(f.context, x, 10));
+    struct ggml_tensor *write = ggml_cpy(f.context, y, x);
+    struct ggml_tensor *after = on(&f, 0, ggml_scale(f.context, x, 10));
+    ggml_set_output(before);
+    ggml_set_output(after);
+    struct ggml_cgraph *graph = ggml_new_graph(f.context);
+    ggml_build_forward_expand(graph, before);
+    ggml_build_forward_expand(graph, write);
+    ggml_build_forward_expand(graph, after);
+    assert_true(ggml_backend_sched_alloc_graph(f.sched, graph));
+    set_all(x, 1);
+    set_all(y, 2);
+    compute(&f, graph);
+    expect(before, 10);
+    expect(after, 20);
+    end(&f);
+}
+
 static ggml_backend_t stream_of(struct fixture *f, struct ggml_cgraph *graph,
                                 struct ggml_tensor *node) {
     ggml_backend_sched_reset(f->sched);
@@ -259,7 +285,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids_are_kept),          cmocka_unit_test(test_experts_with_gaps),
         cmocka_unit_test(test_alternative_experts),   cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_in_place_out_of_reach), cmocka_unit_test(test_rules_change),
+        cmocka_unit_test(test_in_place_out_of_reach), cmocka_unit_test(test_copy_is_renewed),
+        cmocka_unit_test(test_rules_change),
     };
     return cmocka_run_group_tests_name("sched small", tests, NULL, NULL);
 }

@@ -47,6 +47,7 @@ static int32_t add_copy(struct sched_partition *out, int32_t value, int32_t back
         .value = value,
         .backend = backend,
         .next = out->first_copy[value],
+        .i_made = out->n_splits > 0 ? out->splits[out->n_splits - 1].i_start : 0,
         .expert_ids = -1,
         .with_original = with_original,
     };
@@ -136,12 +137,15 @@ static void note_use(const struct cutter *cutter, int32_t node, const struct sch
 }
 
 // Has a node read the copy of a source instead of it; the split makes the copy unless an earlier
-// one did.
+// one did, and nothing has written to the source since. Copies are made when a split begins.
 static bool use_copy(const struct cutter *cutter, int32_t node, int32_t e, int32_t backend) {
     struct sched_partition *out = cutter->out;
     const struct sched_edge *edge = &cutter->graph->edges[e];
+    const int32_t written = out->written[cutter->graph->values[edge->value].root];
     int32_t copy = find_copy(out, edge->value, backend);
-    const bool first = copy < 0;
+    const bool first = copy < 0 || written >= out->copies[copy].i_made;
+    if (first && written >= current_split(out)->i_start && !begin_split(out, backend, node))
+        return false;
     if (first) {
         copy = add_copy(out, edge->value, backend, false);
         if (copy < 0 || !ARRAY_GROW(out, inputs, (int64_t)out->n_inputs + 1)) {
@@ -189,7 +193,10 @@ static bool cut_node(const struct cutter *cutter, int32_t node) {
     const bool opens = !split || split->backend != backend ||
                        (split->n_inputs > 0 && brings_weight(cutter, node, backend));
     if (opens && !begin_split(out, backend, split ? node : 0)) return false;
-    return connect(cutter, node, backend);
+    if (!connect(cutter, node, backend)) return false;
+    const int32_t root = cutter->graph->values[node].root;
+    if (root != node) out->written[root] = node;
+    return true;
 }
 
 // One pass over the nodes; what computes nothing lies in whatever split surrounds it.
@@ -209,8 +216,10 @@ bool sched_partition(const struct sched_setup *setup, const struct sched_graph *
     const struct cutter cutter = {setup, graph, placement->placed, placement, out};
     const size_t n = (size_t)graph->n_values;
     sched_partition_clear(out);
-    if (!ARRAY_GROW(out, first_copy, (int64_t)n + 1)) return false;
+    if (!ARRAY_GROW(out, first_copy, (int64_t)n + 1) || !ARRAY_GROW(out, written, (int64_t)n + 1))
+        return false;
     memset(out->first_copy, 0xFF, n * sizeof(out->first_copy[0]));
+    memset(out->written, 0xFF, n * sizeof(out->written[0]));
     if (!cut_all(&cutter)) return false;
     if (out->n_splits == 0 && graph->n_nodes > 0) { // nothing but views
         if (!begin_split(out, setup->n_streams - 1, 0)) return false;
@@ -230,6 +239,7 @@ void sched_partition_free(struct sched_partition *partition) {
     ggml_mem_free(partition->splits);
     ggml_mem_free(partition->copies);
     ggml_mem_free(partition->first_copy);
+    ggml_mem_free(partition->written);
     ggml_mem_free(partition->inputs);
     ggml_mem_free(partition->waits);
     ggml_mem_free(partition->rewrites);

@@ -10,6 +10,7 @@ struct sched_copy {
     int32_t value;
     int32_t backend;
     int32_t next;       // further copies of the value, or -1
+    int32_t i_made;     // first node of the split that makes it
     int32_t expert_ids; // value with the only experts that are used; -1: all
     bool with_original; // an input on its own stream: the original is one of the tensors
 };
@@ -36,13 +37,14 @@ struct sched_partition {
     struct sched_split *splits;
     struct sched_copy *copies;
     int32_t *first_copy; // by value: of its copies, or -1
+    int32_t *written;    // by value: the last node that wrote to it in place, or -1
     int32_t *inputs;     // copies that a split makes
     int32_t *waits;      // streams whose memory a split uses in place
     struct sched_rewrite *rewrites;
     bool used_late; // in place, memory of a stream that is done when the graph has been queued
     int32_t n_splits, n_copies, n_inputs, n_waits, n_rewrites;
     int32_t splits_capacity, copies_capacity, first_copy_capacity, inputs_capacity, waits_capacity;
-    int32_t rewrites_capacity;
+    int32_t rewrites_capacity, written_capacity;
 };
 
 // Linear in nodes and edges, times the streams that a split waits for; false after the error was
