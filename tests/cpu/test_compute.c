@@ -318,6 +318,32 @@ static void test_graph_inside_a_graph_on_one_pool_is_refused(void **state) {
     ggml_free(ctx);
 }
 
+static void compute_on_a_worker(struct ggml_tensor *dst, const struct ggml_tensor *a, int ith,
+                                int nth, void *userdata) {
+    (void)dst, (void)a, (void)nth;
+    if (ith == 1) compute_inside(userdata);
+}
+
+// The caller would wait for the worker, and that for the caller.
+static void test_graph_inside_a_worker_on_one_pool_is_refused(void **state) {
+    (void)state;
+    struct ggml_context *ctx = test_context(16);
+    struct ggml_threadpool_params params = ggml_threadpool_params_default(2);
+    struct nested nested = {ggml_threadpool_new(&params), test_graph(ctx, network(ctx, 512, 64)),
+                            GGML_STATUS_SUCCESS};
+    struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 1 << 10);
+    struct ggml_cgraph *graph =
+        test_graph(ctx, ggml_map_custom1(ctx, x, compute_on_a_worker, GGML_N_TASKS_MAX, &nested));
+    ggml_backend_t stream = ggml_backend_cpu_init();
+    ggml_backend_cpu_set_n_threads(stream, 2);
+    ggml_backend_cpu_set_threadpool(stream, nested.pool);
+    assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
+    assert_int_equal(nested.status, GGML_STATUS_FAILED);
+    ggml_backend_free(stream);
+    ggml_threadpool_free(nested.pool);
+    ggml_free(ctx);
+}
+
 // --- plans -----------------------------------------------------------------------------
 
 static void test_plan_of_the_caller(void **state) {
@@ -685,6 +711,7 @@ int main(void) {
         cmocka_unit_test(test_impossible_pools_are_refused),
         cmocka_unit_test(test_graphs_of_several_threads),
         cmocka_unit_test(test_graph_inside_a_graph_on_one_pool_is_refused),
+        cmocka_unit_test(test_graph_inside_a_worker_on_one_pool_is_refused),
         cmocka_unit_test(test_plan_of_the_caller),
         cmocka_unit_test(test_plan_is_kept_for_a_graph_with_the_same_uid),
         cmocka_unit_test(test_nodes_without_compute_flag_are_left_alone),

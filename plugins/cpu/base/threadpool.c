@@ -194,11 +194,14 @@ static void be_guest(const struct worker *worker) {
     }
 }
 
+// The pool that this thread is a worker of.
+static _Thread_local struct ggml_threadpool *works_for;
+
 // Workers that do not take part read nothing but the epoch: share and context may belong to the
 // next piece of work by then.
 static void *worker_main(void *argument) {
     const struct worker *worker = argument;
-    struct ggml_threadpool *pool = worker->pool;
+    struct ggml_threadpool *pool = works_for = worker->pool;
     char name[16];
     snprintf(name, sizeof(name), "ggml-cpu-%d", worker->index);
     cpu_thread_name(name);
@@ -358,11 +361,11 @@ void cpu_threadpool_resume(struct ggml_threadpool *pool) {
     atomic_store(&pool->paused, false);
 }
 
-// The lock checks for errors: a kernel, or a custom operation, that computes a graph on its own
-// pool would wait for itself for ever.
+// A kernel, or a custom operation, that computes a graph on its own pool would wait for itself for
+// ever: the thread that owns the lock is told so by it, the workers know whose they are.
 int cpu_threadpool_begin(struct ggml_threadpool *pool, int n_threads) {
     take_over(pool);
-    if (pthread_mutex_lock(&pool->use) != 0) {
+    if (works_for == pool || pthread_mutex_lock(&pool->use) != 0) {
         cpu_fail(GGML_STATUS_FAILED, GGML_HOST_BUSY,
                  "a graph can't be computed from inside another one on the same thread pool");
         return 0;
