@@ -57,7 +57,9 @@ GGML_ENV_ROW(GGML_CPU_ALL_THREADS, "0",
              "and all but one come and go as they do beside other programs, to measure that.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_BF16, "0",
              "1: the CPU plugin multiplies BF16 weights with columns as F32, never rounded to BF16.")
-GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, "0", "1: the CPU plugin computes every node by itself.")
+GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, "0",
+             "1: the CPU plugin computes every node by itself, and stores all results, also those "
+             "that only a fused node reads and that aren't marked as outputs.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_ROUNDING, "0",
              "1: the CPU plugin multiplies quantised and BF16 weights with columns as F32, never "
              "rounded to 8 bits or BF16, and quantised keys with queries as F32, never rounded to 16 bits.")
