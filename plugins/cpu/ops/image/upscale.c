@@ -96,13 +96,13 @@ struct triangle {
 };
 
 // The elements under a triangle around position i, which is wider than 1 where the image
-// shrinks.
+// shrinks. With aligned corners its end may be a whole number: rounding must not take an element.
 static struct triangle triangle_at(const struct scaling *s, int d, int64_t i) {
     const double x = ((double)i + s->offset) * s->step[d];
-    const double support = fmax(1.0, s->step[d]);
+    const double support = fmax(1.0, s->step[d]), rounding = 1e-6;
     return (struct triangle){
         .begin = MAX((int64_t)(x - support + s->offset), 0),
-        .end = MIN((int64_t)(x + support + s->offset), s->src->ne[d]),
+        .end = MIN((int64_t)(x + support + s->offset + rounding), s->src->ne[d]),
         .centre = x - s->offset,
         .inverse = 1.0 / support,
     };
