@@ -252,7 +252,7 @@ GGML_API bool gguf_write_to_file_ptr(const struct gguf_context *ctx, FILE *file,
 GGML_API bool gguf_write_to_file(const struct gguf_context *ctx, const char *fname, bool only_meta);
 
 // Bytes of the meta data with padding; writes that many to `data`: for those who write the data by
-// themselves behind it. [stream]
+// themselves behind it. 0, and nothing, with a message if a setter failed. [stream]
 GGML_API size_t gguf_get_meta_size(const struct gguf_context *ctx);
 GGML_API void gguf_get_meta_data(const struct gguf_context *ctx, void *data);
 

@@ -26,6 +26,7 @@ struct gguf_info {
     struct ggml_tensor tensor;
     size_t offset; // from the start of the data
     size_t size;   // packed, without padding
+    bool given;    // its data is packed, of whatever type: by gguf_set_tensor_data()
 };
 
 struct gguf_context {

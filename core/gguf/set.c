@@ -30,10 +30,15 @@ static bool start(const char *function, const struct gguf_context *ctx, const ch
 // Copies the elements and puts the pair into the context, which then owns it; frees it on
 // failure.
 static bool set_numbers(struct gguf_context *ctx, struct gguf_pair *pair, const void *data) {
-    if (gguf_bytes_append(&pair->data, data, pair->n * gguf_type_size(pair->type)))
-        return gguf_pair_put(ctx, pair);
-    gguf_pair_free(pair);
-    return false;
+    if (!gguf_bytes_append(&pair->data, data, pair->n * gguf_type_size(pair->type))) {
+        gguf_pair_free(pair);
+        return false;
+    }
+    uint8_t *bytes = pair->type == GGUF_TYPE_BOOL ? (uint8_t *)pair->data.data : NULL;
+    for (size_t i = 0; bytes && i < pair->n; ++i) {
+        bytes[i] = bytes[i] != 0; // programs read it as a bool
+    }
+    return gguf_pair_put(ctx, pair);
 }
 
 // A value that is one number, in the bytes of its type.
@@ -142,6 +147,7 @@ static bool copy_pair(const struct gguf_pair *src, struct gguf_pair *out_pair) {
 void gguf_set_kv(struct gguf_context *ctx, const struct gguf_context *src) {
     if (!ctx || !src) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "gguf_set_kv: a context is NULL");
+        gguf_note_failure(ctx);
         return;
     }
     // A context copied into itself stays as it is.

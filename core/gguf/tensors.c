@@ -82,7 +82,7 @@ bool gguf_info_put(struct gguf_context *ctx, const struct ggml_tensor *tensor, s
     if (!advance(&end, size, ctx->alignment)) return too_large(tensor->name);
     if (!ARRAY_GROW(ctx, infos, (int64_t)ctx->n_infos + 1)) return false;
     if (!name_index_reserve(&ctx->names)) return false;
-    ctx->infos[ctx->n_infos] = (struct gguf_info){*tensor, ctx->data_size, size};
+    ctx->infos[ctx->n_infos] = (struct gguf_info){*tensor, ctx->data_size, size, false};
     name_index_add(&ctx->names, tensor->name, ctx->n_infos++);
     ctx->data_size = end;
     return true;
@@ -147,7 +147,12 @@ static void forget_data(struct gguf_info *info) {
     info->tensor.data = NULL;
 }
 
-// A buffer of the smaller old type would be read beyond its end.
+// Whether what was added with the tensor is not what a file with the new type begins with: it would
+// be read beyond its end, or in another order.
+static bool is_outdated(const struct gguf_info *old, size_t size) {
+    return !old->given && (size > old->size || !ggml_is_contiguous(&old->tensor));
+}
+
 void gguf_set_tensor_type(struct gguf_context *ctx, const char *name, enum ggml_type type) {
     struct gguf_info *info = named(__func__, ctx, name);
     if (!info) {
@@ -159,7 +164,7 @@ void gguf_set_tensor_type(struct gguf_context *ctx, const char *name, enum ggml_
     if (!gguf_tensor_pack(&info->tensor, &info->size) || !gguf_infos_place(ctx, ctx->alignment)) {
         gguf_note_failure(ctx);
         *info = old;
-    } else if (info->size > old.size && info->tensor.buffer) {
+    } else if (is_outdated(&old, info->size)) {
         forget_data(info);
     }
 }
@@ -173,4 +178,6 @@ void gguf_set_tensor_data(struct gguf_context *ctx, const char *name, const void
     }
     forget_data(info);
     info->tensor.data = (void *)(uintptr_t)data;
+    info->given = true;
+    gguf_tensor_pack(&info->tensor, &info->size);
 }

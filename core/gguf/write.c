@@ -204,7 +204,7 @@ bool gguf_write_to_file(const struct gguf_context *ctx, const char *fname, bool 
 // Counted by the code that writes, so that both sizes agree.
 size_t gguf_get_meta_size(const struct gguf_context *ctx) {
     struct sink sink = {.good = true};
-    if (ctx) put_meta(&sink, ctx);
+    if (ctx && is_whole(__func__, ctx)) put_meta(&sink, ctx);
     return sink.size;
 }
 
@@ -214,5 +214,5 @@ void gguf_get_meta_data(const struct gguf_context *ctx, void *data) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "gguf_get_meta_data: the context or data is NULL");
         return;
     }
-    put_meta(&sink, ctx);
+    if (is_whole(__func__, ctx)) put_meta(&sink, ctx);
 }

@@ -395,7 +395,62 @@ static void test_types_and_data_can_be_changed(void **state) {
     free_model(&model);
 }
 
-enum { N_WAYS_TO_FAIL = 8 };
+// What was added is forgotten where it does not fit what the file has to say of it: it would be
+// read beyond its end, or in another order.
+static void test_data_of_another_type_is_forgotten(void **state) {
+    (void)state;
+    const struct ggml_init_params params = {.mem_size = 1 << 16};
+    struct ggml_context *tensors = ggml_init(params);
+    struct ggml_tensor *small = ggml_new_tensor_1d(tensors, GGML_TYPE_Q4_0, 32);
+    struct ggml_tensor *turned =
+        ggml_transpose(tensors, ggml_new_tensor_2d(tensors, GGML_TYPE_F32, 2, 3));
+    static const float values[32] = {1, 2, 3, 4, 5, 6};
+    for (int i = 0; i < 2; ++i) {
+        struct gguf_context *ctx = gguf_init_empty();
+        struct ggml_tensor *tensor = ggml_set_name(i == 0 ? small : turned, "t");
+        FILE *stream = tmpfile();
+        gguf_add_tensor(ctx, tensor);
+        gguf_set_tensor_type(ctx, "t", GGML_TYPE_F32);
+        assert_false(gguf_write_to_file_ptr(ctx, stream, false));
+        gguf_set_tensor_data(ctx, "t", values);
+        struct ggml_context *read;
+        struct gguf_context *copy = through_file(ctx, false, &read);
+        assert_memory_equal(ggml_get_tensor(read, "t")->data, values, gguf_get_tensor_size(ctx, 0));
+        gguf_free(copy);
+        gguf_free(ctx);
+        ggml_free(read);
+        fclose(stream);
+    }
+    ggml_free(tensors);
+}
+
+static void test_given_data_is_packed(void **state) {
+    (void)state;
+    struct ggml_context *tensors = ggml_init((struct ggml_init_params){.mem_size = 1 << 16});
+    struct ggml_tensor *turned =
+        ggml_transpose(tensors, ggml_new_tensor_2d(tensors, GGML_TYPE_F32, 2, 3));
+    static const float values[6] = {1, 2, 3, 4, 5, 6};
+    struct gguf_context *ctx = gguf_init_empty();
+    struct ggml_context *read;
+    gguf_add_tensor(ctx, ggml_set_name(turned, "t"));
+    gguf_set_tensor_data(ctx, "t", values);
+    struct gguf_context *copy = through_file(ctx, false, &read);
+    assert_memory_equal(ggml_get_tensor(read, "t")->data, values, sizeof(values));
+    gguf_free(copy);
+    gguf_free(ctx);
+    ggml_free(read);
+    ggml_free(tensors);
+}
+
+static void test_bools_are_normalised(void **state) {
+    (void)state;
+    struct gguf_context *ctx = gguf_init_empty();
+    gguf_set_arr_data(ctx, "flags", GGUF_TYPE_BOOL, (const uint8_t[]){2, 0, 255}, 3);
+    assert_memory_equal(gguf_get_arr_data(ctx, 0), ((const uint8_t[]){1, 0, 1}), 3);
+    gguf_free(ctx);
+}
+
+enum { N_WAYS_TO_FAIL = 9 };
 
 static void fail_to_put(struct gguf_context *ctx, int way) {
     const char *unended[] = {"a", NULL};
@@ -409,6 +464,7 @@ static void fail_to_put(struct gguf_context *ctx, int way) {
     case 5: gguf_set_val_u32(ctx, "general.alignment", 3); break;
     case 6: gguf_set_arr_str(ctx, "texts", unended, 2); break;
     case 7: gguf_set_val_str(ctx, NULL, "text"); break;
+    case 8: gguf_set_kv(ctx, NULL); break;
     }
     ggml_free(full);
 }
@@ -430,6 +486,12 @@ static void test_what_could_not_be_put_in_is_not_left_out(void **state) {
         assert_non_null(strstr(ggml_last_error(), why));
         assert_int_equal(ftell(stream), 0);
         assert_false(gguf_write_to_file(model.ctx, "/", true));
+        assert_non_null(strstr(ggml_last_error(), why));
+        ggml_clear_error();
+        assert_int_equal(gguf_get_meta_size(model.ctx), 0);
+        assert_non_null(strstr(ggml_last_error(), why));
+        ggml_clear_error();
+        gguf_get_meta_data(model.ctx, &(char){0});
         assert_non_null(strstr(ggml_last_error(), why));
         fclose(stream);
         free_model(&model);
@@ -546,6 +608,9 @@ int main(void) {
         cmocka_unit_test(test_setting_the_alignment),
         cmocka_unit_test(test_impossible_tensors_are_refused),
         cmocka_unit_test(test_types_and_data_can_be_changed),
+        cmocka_unit_test(test_data_of_another_type_is_forgotten),
+        cmocka_unit_test(test_given_data_is_packed),
+        cmocka_unit_test(test_bools_are_normalised),
         cmocka_unit_test(test_what_could_not_be_put_in_is_not_left_out),
         cmocka_unit_test(test_writing_what_has_no_data_fails),
         cmocka_unit_test(test_file_inside_a_file),
