@@ -670,8 +670,9 @@ GGML_API struct ggml_tensor *ggml_soft_max_ext_inplace(struct ggml_context *ctx,
 
 // Adds exp(sinks[h] - max) to the denominator of a SOFT_MAX node, the maximum being over the sink
 // too: an attention that goes nowhere. sinks is F32 with one value per head (ne[2] of the operand);
-// NULL removes them. Any other node, wrong sinks, or a node that has some leaves a message and
-// changes nothing. Becomes src[2]: call it before the node is added to a graph. [stream]
+// NULL removes them. Any other node, or one that has some, leaves a message and changes nothing;
+// with wrong sinks, or such that are in error, graphs refuse the node. Becomes src[2]: call it
+// before the node is added to a graph. [stream]
 GGML_API void ggml_soft_max_add_sinks(struct ggml_tensor *a, struct ggml_tensor *sinks);
 
 // Gradient: scale b (a - sum a b) per row, like a, which is dy; b is y. Devices compute it for

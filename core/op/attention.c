@@ -11,10 +11,14 @@ void op_set_sinks(const char *setter, struct ggml_tensor *node, int slot, struct
         node->src[slot] = NULL;
     } else if (node->src[slot] != NULL) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the node has sinks already", setter);
-    } else if (op_is_error(sinks) || sinks->type != GGML_TYPE_F32 || sinks->ne[0] != n_head) {
+    } else if (op_is_error(sinks)) {
+        node->src[slot] = sinks; // has graphs of the node refused
+    } else if (sinks->type != GGML_TYPE_F32 || sinks->ne[0] != n_head) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
                   "%s: sinks are %s with ne0 = %lld, they must be f32, one per head (%lld)", setter,
                   ggml_type_name(sinks->type), (long long)sinks->ne[0], (long long)n_head);
+        node->flags |= GGML_TENSOR_FLAG_ERROR;
+        node->extra = "its sinks are not f32, one per head";
     } else {
         node->src[slot] = sinks;
     }

@@ -85,7 +85,7 @@ bool op_need_contiguous_rows(struct op_call *call, int src) {
 }
 
 bool op_need_not_transposed(struct op_call *call, int src) {
-    return !ggml_is_transposed(call->src[src]) ||
+    return ggml_is_empty(call->src[src]) || !ggml_is_transposed(call->src[src]) ||
            op_fail(call, "src%d must not be transposed; use ggml_cont first", src);
 }
 

@@ -228,6 +228,13 @@ static void test_deprecated_precision(void **state) {
 }
 #pragma GCC diagnostic pop
 
+static void assert_graph_refuses(struct ggml_tensor *node, const char *reason) {
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, node);
+    assert_non_null(graph->error);
+    if (!strstr(graph->error, reason)) fail_msg("%s", graph->error);
+}
+
 static void test_sinks(void **state) {
     (void)state;
     struct ggml_tensor *sinks3 = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 3);
@@ -240,15 +247,21 @@ static void test_sinks(void **state) {
     assert_ptr_equal(attn->src[4], sinks4);
     ggml_soft_max_add_sinks(soft, NULL);
     assert_null(soft->src[2]);
-    ggml_soft_max_add_sinks(soft, sinks4);
-    complains("ggml_soft_max_add_sinks:");
-    ggml_flash_attn_ext_add_sinks(attn, NULL);
-    ggml_flash_attn_ext_add_sinks(attn, f->half);
-    complains("ggml_flash_attn_ext_add_sinks:");
     ggml_flash_attn_ext_add_sinks(soft, sinks3);
     complains("ggml_flash_attn_ext_add_sinks:");
     assert_null(soft->src[2]);
+    ggml_soft_max_add_sinks(soft, sinks4);
+    complains("ggml_soft_max_add_sinks:");
+    assert_null(soft->src[2]);
+    assert_graph_refuses(soft, "its sinks are not f32");
+    ggml_flash_attn_ext_add_sinks(attn, NULL);
+    ggml_flash_attn_ext_add_sinks(attn, ggml_view_1d(ctx, sinks4, 99, 0));
+    assert_graph_refuses(attn, "ggml_view_1d");
+    ggml_flash_attn_ext_add_sinks(attn, NULL);
+    ggml_flash_attn_ext_add_sinks(attn, f->half);
+    complains("ggml_flash_attn_ext_add_sinks:");
     assert_null(attn->src[4]);
+    assert_graph_refuses(attn, "its sinks are not f32");
 }
 
 static void test_rope_offset(void **state) {
