@@ -203,6 +203,25 @@ static void test_used_results_are_not_fused(void **state) {
     }
 }
 
+// A product whose matrix is the other's result, or a view of it, has to wait for that one. A view
+// need not name its tensor as a source.
+static void test_dependent_products_are_not_fused(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; ++i) {
+        struct ggml_context *ctx = gpu_test_context();
+        struct ggml_tensor *x = matrix(ctx, WIDTH, WIDTH), *view = matrix(ctx, WIDTH, WIDTH);
+        struct ggml_tensor *first = ggml_mul_mat(ctx, matrix(ctx, WIDTH, WIDTH), x);
+        struct ggml_tensor *second = ggml_mul_mat(ctx, i < 2 ? first : view, x);
+        view->view_src = first;
+        struct ggml_cgraph *graph = graph_of(ctx, first);
+        ggml_build_forward_expand(graph,
+                                  ggml_glu_split(ctx, i % 2 ? second : first,
+                                                 i % 2 ? first : second, GGML_GLU_OP_SWIGLU));
+        assert_int_equal(count(&planner, graph, 0), 3);
+        ggml_free(ctx);
+    }
+}
+
 // The result may not lie where the launch still reads; a glu is made in the place of a product
 // then.
 static void test_overlap(void **state) {
@@ -338,6 +357,7 @@ int main(void) {
         cmocka_unit_test(test_patterns_are_found),
         cmocka_unit_test(test_fusions_are_switched_off),
         cmocka_unit_test(test_used_results_are_not_fused),
+        cmocka_unit_test(test_dependent_products_are_not_fused),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_what_is_needed_goes_first),

@@ -93,13 +93,25 @@ static bool is_glu_indirect(const struct ggml_tensor *dst, const struct ggml_ten
     return is_apart(dst, x) && is_glu_apart(x, x, gate) && ggml_is_packed(x) && ggml_is_packed(dst);
 }
 
+// Whether the product reads the other's result, or a view of it, which a launch of both would not
+// have stored yet.
+static bool reads_result(const struct ggml_tensor *product, const struct ggml_tensor *other) {
+    for (int s = 0; s < 2; ++s) {
+        const struct ggml_tensor *root = product->src[s];
+        while (root != other && root->view_src)
+            root = root->view_src;
+        if (root == other) return true;
+    }
+    return false;
+}
+
 static int match_glu(const struct gpu_window *w, struct gpu_fused *fused) {
     if (w->n != 3 || !is_closed(w)) return 0;
     const struct ggml_tensor *glu = node_at(w, 2);
     const struct ggml_tensor *x = glu->src[0], *gate = glu->src[1];
     const bool straight = x == node_at(w, 0) && gate == node_at(w, 1);
     if (!straight && !(x == node_at(w, 1) && gate == node_at(w, 0))) return 0;
-    if (x->src[1] != gate->src[1]) return 0;
+    if (x->src[1] != gate->src[1] || reads_result(x, gate) || reads_result(gate, x)) return 0;
     fused->indirect = !is_glu_apart(glu, x, gate);
     if (fused->indirect && !is_glu_indirect(glu, x, gate)) return 0;
     add_operand(fused, x);
