@@ -57,9 +57,11 @@ static void test_choices(void **state) {
     }
 }
 
+// Numbers of matrices are 0.
 static void fill(struct ggml_tensor *y) {
     vulkan_fill(y->src[0], 1);
     if (y->src[1]) vulkan_fill(y->src[1], 2);
+    if (y->src[2]) ggml_backend_tensor_memset(y->src[2], 0, 0, ggml_nbytes(y->src[2]));
 }
 
 // The result, of 32-bit numbers, and how many.
@@ -80,6 +82,108 @@ static void check_convolution(ggml_backend_dev_t device, ggml_backend_dev_t cpu,
     free(got);
     free(wanted);
 }
+
+// --- long loops ----------------------------------------------------------------------------------
+
+static struct ggml_tensor *image(struct ggml_context *ctx, int width, int height, int channels) {
+    return ggml_new_tensor_4d(ctx, GGML_TYPE_F32, width, height, channels, 1);
+}
+
+// Of one window, with a pixel per line.
+static struct ggml_tensor *tall(struct ggml_context *ctx, int height, int channels) {
+    return ggml_conv_2d_direct(ctx, image(ctx, 1, height, channels),
+                               image(ctx, 1, height, channels), 1, 1, 0, 0, 1, 1);
+}
+
+static struct ggml_tensor *square(struct ggml_context *ctx, int size, int channels) {
+    return ggml_conv_2d_direct(ctx, image(ctx, size, size, channels),
+                               image(ctx, size, size, channels), 1, 1, 0, 0, 1, 1);
+}
+
+static struct ggml_tensor *deep(struct ggml_context *ctx, int size, int channels) {
+    return ggml_conv_3d_direct(ctx, ggml_new_tensor_4d(ctx, GGML_TYPE_F32, 1, 1, size, channels),
+                               ggml_new_tensor_4d(ctx, GGML_TYPE_F32, 1, 1, size, channels), 1, 1,
+                               1, 0, 0, 0, 1, 1, 1, channels, 1, 1);
+}
+
+static struct ggml_tensor *per_channel(struct ggml_context *ctx, int width, int height) {
+    return ggml_conv_2d_dw_direct(ctx, image(ctx, width, height, 1), image(ctx, width, height, 1),
+                                  1, 1, 0, 0, 1, 1);
+}
+
+static struct ggml_tensor *pooled(struct ggml_context *ctx, int width, int height) {
+    return ggml_pool_2d(ctx, image(ctx, width, height, 1), GGML_OP_POOL_AVG, width, height, width,
+                        height, 0, 0);
+}
+
+static struct ggml_tensor *shrunk(struct ggml_context *ctx, int size, int flags) {
+    return ggml_interpolate(ctx, image(ctx, size, size, 1), 2, 2, 1, 1,
+                            GGML_SCALE_MODE_BILINEAR | (uint32_t)flags);
+}
+
+static struct ggml_tensor *outer(struct ggml_context *ctx, int width, int n) {
+    return ggml_out_prod(ctx, image(ctx, width, n, 1), image(ctx, 4, n, 1));
+}
+
+static struct ggml_tensor *by_matrix(struct ggml_context *ctx, int n_tokens, int n_matrices) {
+    return ggml_mul_mat_id(ctx, image(ctx, 8, 2, n_matrices), image(ctx, 8, 1, n_tokens),
+                           ggml_new_tensor_2d(ctx, GGML_TYPE_I32, 2, n_tokens));
+}
+
+enum { SMOOTH = GGML_SCALE_FLAG_ANTIALIAS, ENDS = SMOOTH | GGML_SCALE_FLAG_ALIGN_CORNERS };
+
+// Claimed for a driver that leaves loops after 64,512 iterations, or above that.
+static const struct {
+    make_fn make;
+    int a, b;
+    bool claimed;
+} long_loops[] = {
+    {tall, 10000, 1, true},         {tall, 11000, 1, false},       {tall, 50, 1000, true},
+    {square, 125, 2, true},         {square, 130, 3, false},       {square, 240, 1, false},
+    {deep, 500, 100, true},         {deep, 9000, 6, false},        {per_channel, 1, 21000, true},
+    {per_channel, 1, 22500, false}, {per_channel, 60000, 1, true}, {pooled, 1, 21000, true},
+    {pooled, 1, 22500, false},      {pooled, 60000, 1, true},      {shrunk, 240, SMOOTH, true},
+    {shrunk, 260, SMOOTH, false},   {shrunk, 260, 0, true},        {shrunk, 300, ENDS, false},
+    {outer, 3, 12000, true},        {outer, 3, 14000, false},      {outer, 4, 32000, true},
+    {outer, 4, 33000, false},       {by_matrix, 150000, 2, true},
+};
+
+static void test_long_loops_are_not_claimed(void **state) {
+    struct gvk_features features = recorded_features("llvmpipe");
+    features.max_iterations = 64512;
+    (void)state;
+    for (int i = 0; i < (int)(sizeof(long_loops) / sizeof(long_loops[0])); ++i) {
+        struct ggml_context *ctx = new_context();
+        struct ggml_tensor *node = long_loops[i].make(ctx, long_loops[i].a, long_loops[i].b);
+        if (gvk_supports_op(&features, node) != long_loops[i].claimed)
+            fail_msg("loop %d: claimed is not %d", i, long_loops[i].claimed);
+        ggml_free(ctx);
+    }
+}
+
+// What is claimed is right.
+static void test_long_loops(void **state) {
+    (void)state;
+    ggml_backend_dev_t device = vulkan_device(vulkan_start("none", ""));
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_name("CPU");
+    for (int i = 0; device && i < (int)(sizeof(long_loops) / sizeof(long_loops[0])); ++i) {
+        struct ggml_context *ctx = new_context();
+        const bool claimed = ggml_backend_dev_supports_op(
+            device, long_loops[i].make(ctx, long_loops[i].a, long_loops[i].b));
+        ggml_free(ctx);
+        if (!claimed) continue;
+        int64_t n;
+        float *got = compute(device, long_loops[i].make, long_loops[i].a, long_loops[i].b, &n);
+        float *wanted = compute(cpu, long_loops[i].make, long_loops[i].a, long_loops[i].b, &n);
+        const double error = vulkan_error(got, wanted, n);
+        if (!(error <= 1e-6)) fail_msg("loop %d: %g", i, error);
+        free(got);
+        free(wanted);
+    }
+    vulkan_stop();
+}
+
+// --- results -------------------------------------------------------------------------------------
 
 static void check_sort(ggml_backend_dev_t device, ggml_backend_dev_t cpu, int n_items) {
     int64_t n;
@@ -112,6 +216,8 @@ static void test_results(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_long_loops_are_not_claimed),
+        cmocka_unit_test(test_long_loops),
         cmocka_unit_test(test_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

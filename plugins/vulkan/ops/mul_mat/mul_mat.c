@@ -12,6 +12,7 @@ enum {
     MAX_GROUP = 64,
     VECTOR_COLUMNS = 8, // most that mul_mat_vec.comp computes on a GPU
     MAX_MATRICES = 1024,
+    GROUPED_COLUMNS = 4, // of a tile that mul_mat_vec.comp computes for pairs of one matrix
 };
 
 // Whether src1 may be rounded to `prec`. Where nothing is said of src1, F32 sums ask for F32 terms.
@@ -326,11 +327,26 @@ struct pairs {
     size_t offset, bytes;
 };
 
-// Whether enough columns share a matrix to be sorted by it; more matrices than group_pairs.comp
-// counts are not.
+static uint64_t most_tiles(uint64_t n_pairs, uint64_t n_matrices, uint32_t columns) {
+    return n_pairs / columns + n_matrices + 1;
+}
+
+// Whether an invocation of group_pairs.comp may take as many iterations as it does where all pairs
+// have the same matrix: it writes all tiles then, and its share of all else.
+static bool can_sort_pairs(const struct gvk_features *features, uint64_t n_pairs,
+                           uint64_t n_matrices) {
+    const uint64_t tiles = most_tiles(n_pairs, n_matrices, GROUPED_COLUMNS);
+    const uint64_t shared = 2 * n_pairs + 5 * tiles;
+    return tiles + shared / MAX_GROUP + MAX_GROUP <= gvk_most_iterations(features);
+}
+
+// Whether enough columns share a matrix to be sorted by it; more pairs or matrices than
+// group_pairs.comp counts are not.
 static bool suits_grouping(const struct gvk_features *features, const struct ggml_tensor *node) {
-    return features->subgroup_arithmetic && gpu_nelements(node->src[2]) >= VECTOR_COLUMNS &&
-           node->src[0]->ne[2] <= MAX_MATRICES;
+    const uint64_t n_pairs = gpu_nelements(node->src[2]);
+    return features->subgroup_arithmetic && n_pairs >= VECTOR_COLUMNS &&
+           node->src[0]->ne[2] <= MAX_MATRICES &&
+           can_sort_pairs(features, n_pairs, (uint64_t)node->src[0]->ne[2]);
 }
 
 // Whether tiles in shared memory pay: as many columns per matrix, taking an even spread.
@@ -347,7 +363,7 @@ static bool encode_pairs(struct gvk_plan *plan, const struct ggml_tensor *node, 
     const uint64_t n_pairs = gpu_nelements(ids), n_matrices = (uint64_t)node->src[0]->ne[2];
     const struct gvk_features *features = gvk_plan_features(plan);
     const bool many = !features->cpu && features->max_group_size >= 256;
-    out_pairs->n_tiles = n_pairs / columns + n_matrices + 1;
+    out_pairs->n_tiles = most_tiles(n_pairs, n_matrices, columns);
     out_pairs->bytes = (size_t)(3 * out_pairs->n_tiles + n_pairs) * sizeof(uint32_t);
     out_pairs->offset = gvk_plan_scratch(plan, out_pairs->bytes);
     struct gvk_dispatch *d =
@@ -377,7 +393,7 @@ static void encode_grouped(struct gvk_plan *plan, const struct ggml_tensor *node
     static const enum gvk_shader shaders[] = {GVK_SHADER_mul_mat_vec_grouped_sum,
                                               GVK_SHADER_mul_mat_vec_grouped_blocks_sum,
                                               GVK_SHADER_mul_mat_vec_grouped_blocks_sum_grid};
-    const struct tile tile = {features->cpu && node->ne[0] >= 8 ? 8 : 2, 4};
+    const struct tile tile = {features->cpu && node->ne[0] >= 8 ? 8 : 2, GROUPED_COLUMNS};
     const struct extra extra = {.dst = node};
     struct pairs pairs;
     if (!encode_pairs(plan, node, tile.columns, &pairs)) return;
