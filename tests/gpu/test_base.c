@@ -79,6 +79,28 @@ static void test_ring_wraps_around(void **state) {
     assert_int_equal(gpu_ring_oldest(&ring), 0);
 }
 
+// What was taken for work that never came is free again; what older work holds is not.
+static void test_ring_forgets(void **state) {
+    enum { SIZE = 256 };
+    struct gpu_ring ring;
+    uint64_t offset;
+    (void)state;
+    gpu_ring_init(&ring, SIZE);
+    assert_true(gpu_ring_take(&ring, 96, 1, &offset));
+    assert_true(gpu_ring_take(&ring, 96, 2, &offset));
+    assert_true(gpu_ring_take(&ring, 64, 3, &offset));
+    gpu_ring_forget(&ring, 3);
+    assert_false(gpu_ring_take(&ring, 16, 3, &offset));
+    gpu_ring_forget(&ring, 1);
+    assert_int_equal(gpu_ring_oldest(&ring), 1);
+    assert_false(gpu_ring_take(&ring, 176, 2, &offset));
+    assert_true(gpu_ring_take(&ring, 160, 2, &offset));
+    assert_int_equal(offset, 96);
+    gpu_ring_forget(&ring, 0);
+    assert_int_equal(gpu_ring_oldest(&ring), 0);
+    assert_true(gpu_ring_take(&ring, SIZE, 1, &offset));
+}
+
 // As many kinds of work as there are marks: the next has to wait although there are bytes.
 static void test_ring_has_so_many_marks(void **state) {
     struct gpu_ring ring;
@@ -190,6 +212,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ring),
         cmocka_unit_test(test_ring_wraps_around),
+        cmocka_unit_test(test_ring_forgets),
         cmocka_unit_test(test_ring_has_so_many_marks),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_sets_of_types),

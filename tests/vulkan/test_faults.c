@@ -158,6 +158,48 @@ static void test_no_memory_of_the_host(void **state) {
     }
 }
 
+// --- submissions ---------------------------------------------------------------------------------
+
+static void fail_submissions(bool fail) {
+    vulkan_faults_arm_function(fail ? "vkQueueSubmit" : NULL, VK_ERROR_OUT_OF_HOST_MEMORY);
+}
+
+// More than the staging memory holds, while submissions fail, and then one that is made.
+static void test_staging_memory_of_failed_submissions(void **state) {
+    enum { UPLOAD = 4 << 20, UPLOADS = 5 };
+    const struct ggml_init_params params = {.mem_size = 2 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    struct ggml_context *ctx = ggml_init(params);
+    ggml_backend_dev_t device = vulkan_device(vulkan_start("staging", "0"));
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_I8, UPLOAD);
+    ggml_backend_buffer_t buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(device));
+    char *bytes = malloc(UPLOAD), *back = calloc(1, UPLOAD);
+    (void)state;
+    assert_true(stream && buffer && bytes && back);
+    fail_submissions(true);
+    for (int i = 0; i < UPLOADS; ++i) {
+        memset(bytes, i + 1, UPLOAD);
+        ggml_clear_error();
+        ggml_backend_tensor_set_async(stream, x, bytes, 0, UPLOAD);
+        told(false);
+    }
+    fail_submissions(false);
+    ggml_clear_error();
+    ggml_backend_tensor_set_async(stream, x, bytes, 0, UPLOAD);
+    ggml_backend_synchronize(stream);
+    assert_string_equal(ggml_last_error(), "");
+    ggml_backend_tensor_get(x, back, 0, UPLOAD);
+    assert_memory_equal(back, bytes, UPLOAD);
+    free(bytes);
+    free(back);
+    ggml_backend_buffer_free(buffer);
+    ggml_backend_free(stream);
+    ggml_free(ctx);
+    vulkan_stop();
+}
+
 static int install(void **state) {
     (void)state;
     vulkan_faults_install();
@@ -166,6 +208,7 @@ static int install(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_staging_memory_of_failed_submissions),
         cmocka_unit_test(test_out_of_memory_at_any_call),
         cmocka_unit_test(test_out_of_memory_with_staging),
         cmocka_unit_test(test_device_lost_at_any_call),

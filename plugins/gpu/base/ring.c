@@ -38,6 +38,13 @@ void gpu_ring_reach(struct gpu_ring *ring, uint64_t value) {
     if (ring->n_marks == 0) ring->head = ring->tail = 0;
 }
 
+void gpu_ring_forget(struct gpu_ring *ring, uint64_t value) {
+    while (ring->n_marks > 0 && ring->marks[ring->n_marks - 1].value > value)
+        ring->n_marks--;
+    ring->head = ring->n_marks > 0 ? ring->marks[ring->n_marks - 1].end : ring->tail;
+    if (ring->n_marks == 0) ring->head = ring->tail = 0;
+}
+
 uint64_t gpu_ring_oldest(const struct gpu_ring *ring) {
     return ring->n_marks ? ring->marks[0].value : 0;
 }

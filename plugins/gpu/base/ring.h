@@ -25,6 +25,8 @@ void gpu_ring_init(struct gpu_ring *ring, uint64_t size);
 bool gpu_ring_take(struct gpu_ring *ring, uint64_t bytes, uint64_t value, uint64_t *out_offset);
 // Work up to the value is done.
 void gpu_ring_reach(struct gpu_ring *ring, uint64_t value);
+// Work above the value never comes: its bytes are free, the newest ones.
+void gpu_ring_forget(struct gpu_ring *ring, uint64_t value);
 // Value of the oldest work that holds bytes, 0: none.
 uint64_t gpu_ring_oldest(const struct gpu_ring *ring);
 

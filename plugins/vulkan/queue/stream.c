@@ -105,8 +105,11 @@ enum ggml_status gvk_stream_flush(struct gvk_stream *stream, VkCommandBuffer com
         if (commands) submission.commands[submission.n_commands++] = commands;
         status = gvk_timeline_submit(stream->timeline, stream->queue, &submission, out_value);
     }
-    // Copies that were never made are not read back.
-    if (status != GGML_STATUS_SUCCESS) gvk_timeline_forget(stream->timeline);
+    // Copies that were never made are not read back, and hold no staging memory.
+    if (status != GGML_STATUS_SUCCESS) {
+        gvk_timeline_forget(stream->timeline);
+        gpu_ring_forget(&stream->ring, atomic_load(&stream->timeline->submitted));
+    }
     if (status == GGML_STATUS_SUCCESS && was_open)
         stream->spares[stream->open_spare].value = *out_value;
     // After a failure there is still something to wait for.

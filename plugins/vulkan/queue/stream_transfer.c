@@ -23,18 +23,30 @@ static enum ggml_status make_staging(struct gvk_stream *stream) {
     return gvk_buffer_new(stream->context, STAGING_BYTES, GVK_MEMORY_HOST, &stream->staging);
 }
 
+// Submits what is open, and waits until the oldest work that holds staging bytes is done.
+static enum ggml_status free_staging(struct gvk_stream *stream) {
+    const uint64_t oldest = gpu_ring_oldest(&stream->ring);
+    uint64_t ignored;
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    if (oldest > atomic_load(&stream->timeline->submitted))
+        status = gvk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
+    // Nothing was open for which bytes had been taken: its recording had failed.
+    if (oldest > atomic_load(&stream->timeline->submitted))
+        gpu_ring_forget(&stream->ring, oldest - 1);
+    else if (status == GGML_STATUS_SUCCESS)
+        status = gvk_timeline_wait(stream->timeline, oldest);
+    if (status == GGML_STATUS_SUCCESS) gpu_ring_reach(&stream->ring, oldest);
+    return status;
+}
+
 // Staging bytes for the work that is submitted next; waits for older work if there is no room.
 static enum ggml_status take_staging(struct gvk_stream *stream, size_t size, uint64_t *out_offset) {
     enum ggml_status status = make_staging(stream);
     *out_offset = 0;
     while (status == GGML_STATUS_SUCCESS) {
         const uint64_t next = atomic_load(&stream->timeline->submitted) + 1;
-        uint64_t ignored;
         if (gpu_ring_take(&stream->ring, size, next, out_offset)) return status;
-        const uint64_t oldest = gpu_ring_oldest(&stream->ring);
-        if (oldest == next) status = gvk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
-        if (status == GGML_STATUS_SUCCESS) status = gvk_timeline_wait(stream->timeline, oldest);
-        if (status == GGML_STATUS_SUCCESS) gpu_ring_reach(&stream->ring, oldest);
+        status = free_staging(stream);
     }
     return status;
 }

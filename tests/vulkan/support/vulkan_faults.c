@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 static atomic_long n_left = -1, n_live;
-static _Atomic(const char *) reached;
+static _Atomic(const char *) reached, function;
 static VkResult injected;
 static struct VolkDeviceTable real;
 static VkDevice last_device;
@@ -15,6 +15,11 @@ void vulkan_faults_arm(long n, VkResult result) {
     injected = result;
     atomic_store(&reached, NULL);
     atomic_store(&n_left, n);
+}
+
+void vulkan_faults_arm_function(const char *name, VkResult result) {
+    injected = result;
+    atomic_store(&function, name);
 }
 
 bool vulkan_faults_reached(const char **out_name) {
@@ -28,6 +33,8 @@ long vulkan_faults_n_live(void) {
 
 // A lost device has stopped: nothing of it runs on when its objects are destroyed.
 static bool fails(const char *name) {
+    const char *failing = atomic_load(&function);
+    if (failing && strcmp(name, failing) == 0) return true;
     if (atomic_load(&n_left) < 0 || atomic_fetch_sub(&n_left, 1) != 0) return false;
     atomic_store(&reached, name);
     if (injected == VK_ERROR_DEVICE_LOST && last_device) real.vkDeviceWaitIdle(last_device);
