@@ -200,6 +200,62 @@ static void test_staging_memory_of_failed_submissions(void **state) {
     vulkan_stop();
 }
 
+// Work that another stream has to have done before what follows.
+static void wait_for(ggml_backend_t stream, ggml_backend_t other, ggml_backend_event_t event,
+                     struct vulkan_graph *g) {
+    const float zeros[N] = {0};
+    ggml_backend_tensor_set(g->x, zeros, 0, sizeof(zeros));
+    assert_int_equal(ggml_backend_graph_compute_async(other, g->graph), GGML_STATUS_SUCCESS);
+    ggml_backend_event_record(event, other);
+    fail_submissions(true);
+    ggml_backend_event_wait(stream, event);
+    fail_submissions(false);
+}
+
+// An upload that a wait could not submit fails the graph that it was for, once.
+static void lose_upload(const char *devices) {
+    ggml_backend_reg_t reg = vulkan_start("staging", devices);
+    ggml_backend_dev_t device = vulkan_device(reg), other = reg->table->get_device(reg, 0);
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    ggml_backend_t second = ggml_backend_dev_init(other, NULL);
+    ggml_backend_event_t event = ggml_backend_event_new(other);
+    struct vulkan_graph a, b;
+    float in[N], out[N];
+    assert_true(stream && second && event);
+    assert_true(graph_new(ggml_backend_dev_buffer_type(device), 1, &a));
+    assert_true(graph_new(ggml_backend_dev_buffer_type(other), 1, &b));
+    for (int i = 0; i < N; ++i)
+        in[i] = (float)(i + 1);
+    ggml_backend_tensor_memset(a.x, 0, 0, ggml_nbytes(a.x));
+    ggml_backend_tensor_set_async(stream, a.x, in, 0, sizeof(in));
+    ggml_clear_error();
+    wait_for(stream, second, event, &b);
+    told(false);
+    assert_int_not_equal(ggml_backend_graph_compute(stream, a.graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_set_async(stream, a.x, in, 0, sizeof(in));
+    assert_int_equal(ggml_backend_graph_compute(stream, a.graph), GGML_STATUS_SUCCESS);
+    // A graph that fails itself with what was queued before it says so, once.
+    ggml_backend_tensor_set_async(stream, a.x, in, 0, sizeof(in));
+    fail_submissions(true);
+    assert_int_not_equal(ggml_backend_graph_compute(stream, a.graph), GGML_STATUS_SUCCESS);
+    fail_submissions(false);
+    assert_int_equal(ggml_backend_graph_compute(stream, a.graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get(a.y, out, 0, sizeof(out));
+    assert_true(is_masked(out));
+    ggml_backend_event_free(event);
+    ggml_backend_free(stream);
+    ggml_backend_free(second);
+    vulkan_graph_free(&a);
+    vulkan_graph_free(&b);
+    vulkan_stop();
+}
+
+static void test_lost_uploads_fail_the_next_graph(void **state) {
+    (void)state;
+    lose_upload("0");
+    lose_upload("0,0");
+}
+
 static int install(void **state) {
     (void)state;
     vulkan_faults_install();
@@ -209,6 +265,7 @@ static int install(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_staging_memory_of_failed_submissions),
+        cmocka_unit_test(test_lost_uploads_fail_the_next_graph),
         cmocka_unit_test(test_out_of_memory_at_any_call),
         cmocka_unit_test(test_out_of_memory_with_staging),
         cmocka_unit_test(test_device_lost_at_any_call),

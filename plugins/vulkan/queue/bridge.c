@@ -101,14 +101,12 @@ static struct gvk_bridge *bridge_of(struct gvk_context *context) {
 
 // Makes the stream's next submission wait; work recorded before it is submitted first, as it
 // need not wait. Without a bridge it blocks instead.
-void gvk_bridge_wait(struct gvk_stream *stream, struct gvk_timeline *timeline, uint64_t value) {
+enum ggml_status gvk_bridge_wait(struct gvk_stream *stream, struct gvk_timeline *timeline,
+                                 uint64_t value) {
     struct gvk_bridge *bridge = bridge_of(stream->context);
     struct job *job = bridge ? ggml_aligned_malloc(sizeof(*job)) : NULL;
     uint64_t ignored;
-    if (!job) {
-        gvk_timeline_wait(timeline, value);
-        return;
-    }
+    if (!job) return gvk_timeline_wait(timeline, value);
     *job = (struct job){.timeline = gvk_timeline_share(timeline), .value = value};
     pthread_mutex_lock(&bridge->mutex);
     job->signal = atomic_fetch_add(&bridge->timeline->submitted, 1) + 1;
@@ -120,6 +118,7 @@ void gvk_bridge_wait(struct gvk_stream *stream, struct gvk_timeline *timeline, u
     bridge->last = job;
     pthread_cond_signal(&bridge->changed);
     pthread_mutex_unlock(&bridge->mutex);
-    gvk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
+    const enum ggml_status status = gvk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
     gvk_stream_wait_for(stream, bridge->timeline, signal);
+    return status;
 }

@@ -8,7 +8,8 @@
 
 // Lets later work of the stream wait for the value of a timeline of another context. Does not block
 // unless no thread can be had. [stream]
-void gvk_bridge_wait(struct gvk_stream *stream, struct gvk_timeline *timeline, uint64_t value);
+enum ggml_status gvk_bridge_wait(struct gvk_stream *stream, struct gvk_timeline *timeline,
+                                 uint64_t value);
 // Ends the thread. NULL is ignored.
 void gvk_bridge_free(struct gvk_bridge *bridge);
 

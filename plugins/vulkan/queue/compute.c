@@ -146,8 +146,12 @@ static enum ggml_status compute(struct gvk_stream *stream, const struct ggml_gra
     return status;
 }
 
+// What a failure takes along of the transfers before it is told with it.
 int32_t gvk_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
-    return ggml_entry_status(compute(backend->context, graph));
+    struct gvk_stream *stream = backend->context;
+    const enum ggml_status status = compute(stream, graph);
+    if (status != GGML_STATUS_SUCCESS) stream->late = GGML_STATUS_SUCCESS;
+    return ggml_entry_status(status);
 }
 
 int32_t gvk_stream_optimize(ggml_backend_t backend, struct ggml_graph *graph) {

@@ -89,7 +89,7 @@ int32_t gvk_event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
             status = gvk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
         gvk_stream_wait_for(stream, timeline, value);
     } else {
-        gvk_bridge_wait(stream, timeline, value);
+        status = gvk_bridge_wait(stream, timeline, value);
     }
     gvk_timeline_drop(timeline);
     return ggml_entry_status(status);

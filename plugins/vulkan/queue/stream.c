@@ -92,7 +92,9 @@ static void drop_waits(struct gvk_stream *stream) {
 }
 
 // Submits open transfers, then `commands`, after the waits. *out_value is the timeline's value
-// that stands for all of it. Nothing is submitted where there is nothing to do.
+// that stands for all of it. Nothing is submitted where there is nothing to do. Transfers that are
+// lost fail the next graph, which would compute without them: the callers that queued them may not
+// have looked.
 enum ggml_status gvk_stream_flush(struct gvk_stream *stream, VkCommandBuffer commands,
                                   uint64_t *out_value) {
     struct gvk_submission submission = {.n_waits = stream->n_waits};
@@ -109,6 +111,7 @@ enum ggml_status gvk_stream_flush(struct gvk_stream *stream, VkCommandBuffer com
     if (status != GGML_STATUS_SUCCESS) {
         gvk_timeline_forget(stream->timeline);
         gpu_ring_forget(&stream->ring, atomic_load(&stream->timeline->submitted));
+        if (was_open && stream->late == GGML_STATUS_SUCCESS) stream->late = status;
     }
     if (status == GGML_STATUS_SUCCESS && was_open)
         stream->spares[stream->open_spare].value = *out_value;
