@@ -220,6 +220,12 @@ static void test_pinned_and_imported_memory(void **state) {
     }
     ggml_backend_buffer_free(buffer);
     assert_null(ggml_backend_dev_buffer_from_host_ptr(device, memory + 1, size - 1, size - 1));
+    const size_t none_or_too_many[] = {0, (size_t)1 << 62};
+    for (int i = 0; i < 2 && gvk_device_of(device)->probe.has.host_pointer; ++i) {
+        ggml_clear_error();
+        assert_null(ggml_backend_dev_buffer_from_host_ptr(device, memory, none_or_too_many[i], 64));
+        assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
+    }
     munmap(memory, size);
     ggml_backend_free(stream);
 }

@@ -170,6 +170,7 @@ struct gvk_buffer *gvk_buffer_of(ggml_backend_buffer_t handle) {
 }
 
 // NULL with a message if the memory isn't aligned as the driver wants it, or can't be imported.
+// Drivers need not look at a size that no buffer may have.
 // Nothing is allocated on the device.
 ggml_backend_buffer_t gvk_buffer_from_host(struct gvk_device *device, void *ptr, size_t size) {
     const uint64_t alignment = device->probe.host_pointer_alignment;
@@ -183,6 +184,13 @@ ggml_backend_buffer_t gvk_buffer_from_host(struct gvk_device *device, void *ptr,
             "%s: host memory can be used in place only if its address and size are multiples "
             "of %llu and the driver imports it: copy the tensors instead",
             device->base.name, (unsigned long long)(alignment ? alignment : 4096));
+        return NULL;
+    }
+    const uint64_t most = gvk_buffer_most(&device->probe);
+    if (size == 0 || size > most) {
+        ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT,
+                      "%s: a buffer of host memory can't have %zu bytes, but 1 to %llu",
+                      device->base.name, size, (unsigned long long)most);
         return NULL;
     }
     if (gvk_buffer_import(context, ptr, size, &buffer) != GGML_STATUS_SUCCESS) return NULL;
