@@ -74,6 +74,31 @@ static void test_choices(void **state) {
     }
 }
 
+// Keys in parts for so many rows that what they find does not fit into an operand: several launches
+// have the same scratch memory one after the other.
+static const struct shape many_rows = {GGML_TYPE_F16, 576, 172, 128, 1, 8192};
+
+static void test_scratch_memory_fits_into_an_operand(void **state) {
+    struct gvk_features features = recorded_features("llvmpipe");
+    struct gvk_plan plan;
+    struct ggml_context *ctx = new_context();
+    (void)state;
+    features.max_iterations = 64512;
+    struct ggml_tensor *node = attention(ctx, &many_rows);
+    assert_true(gvk_supports_op(&features, node));
+    gvk_plan_init(&plan, &features);
+    assert_true(gvk_plan_add(&plan, node));
+    assert_int_equal(gvk_plan_count(&plan), 4);
+    for (int i = 0; i < 4; ++i) {
+        const struct gvk_operand *scratch = &gvk_plan_at(&plan, i)->operands[i % 2 ? 2 : 0];
+        assert_null(scratch->tensor);
+        assert_true(scratch->scratch_bytes > 0);
+        assert_true(scratch->scratch_bytes <= features.max_range_bytes);
+    }
+    gvk_plan_free(&plan);
+    ggml_free(ctx);
+}
+
 // --- results -------------------------------------------------------------------------------------
 
 static const struct shape shapes[] = {
@@ -140,10 +165,32 @@ static void test_kernels_of_gpus(void **state) {
     vulkan_stop();
 }
 
+// On a driver with limits so low that rows are computed in several launches.
+static void test_rows_in_several_launches(void **state) {
+    static const struct shape shape = {GGML_TYPE_F16, 66, 40, 4, 1, 600};
+    ggml_backend_dev_t device = vulkan_device(vulkan_start("record", ""));
+    (void)state;
+    if (device && gvk_device_of(device)->features.cpu) {
+        struct gvk_features *features = &gvk_device_of(device)->features;
+        features->max_iterations = 1000;
+        features->max_range_bytes = 100000;
+        float *got = compute(device, &shape);
+        assert_int_equal(vulkan_n_dispatches(), 6);
+        float *wanted = compute(ggml_backend_dev_by_name("CPU"), &shape);
+        const double error = vulkan_error(got, wanted, shape.channels * shape.tokens * shape.heads);
+        if (!(error <= 1e-5)) fail_msg("%g", error);
+        free(got);
+        free(wanted);
+    }
+    vulkan_stop();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_scratch_memory_fits_into_an_operand),
         cmocka_unit_test(test_kernels_of_gpus),
+        cmocka_unit_test(test_rows_in_several_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,11 +60,16 @@ static struct binding place(const struct maker *maker, const struct gvk_operand 
 
 // The error for an operand that no binding can hold.
 static enum ggml_status fail_place(const struct gvk_operand *operand) {
-    const char *name = operand->tensor ? operand->tensor->name : "scratch memory";
+    if (!operand->tensor) {
+        return gpu_fail_graph(GGML_HOST_UNSUPPORTED,
+                              "vulkan: a node needs %zu bytes of scratch memory, more than the "
+                              "driver shows to a shader at once",
+                              operand->scratch_bytes);
+    }
     return gpu_fail_graph(
         GGML_HOST_UNSUPPORTED,
         "vulkan: '%.*s' does not lie in memory of this device: copy it there first", GGML_MAX_NAME,
-        name);
+        operand->tensor->name);
 }
 
 // --- parameters and descriptors ------------------------------------------------------------------

@@ -160,6 +160,7 @@ static struct tile choose_tile(const struct gvk_features *features,
 // Keys over several groups, where there are fewer groups than a GPU needs.
 struct split {
     uint32_t parts, keys;
+    uint64_t rows;        // of a launch: those whose parts fit into scratch memory
     size_t offset, bytes; // of what they find, in scratch memory
 };
 
@@ -187,17 +188,20 @@ static uint64_t choose_parts(const struct gvk_features *features, const struct g
 }
 
 // The split of a launch, with scratch memory for its parts: per part a row's sums, then the
-// largest score and the sum of weights.
+// largest score and the sum of weights. An operand holds all rows of a GPU's split, which has few.
 static struct split choose_split(struct gvk_plan *plan, const struct ggml_tensor *node,
                                  uint64_t groups) {
     const uint64_t n_keys = (uint64_t)node->src[1]->ne[1];
     const uint64_t parts = choose_parts(gvk_plan_features(plan), node, groups);
-    struct split split = {1, (uint32_t)n_keys, 0, 0};
+    struct split split = {1, (uint32_t)n_keys, gpu_nrows(node->src[0]), 0, 0};
     if (parts < 2) return split;
     split.keys = (uint32_t)(gpu_groups_of(gpu_groups_of(n_keys, parts), ROW_GROUP) * ROW_GROUP);
     split.parts = (uint32_t)gpu_groups_of(n_keys, split.keys);
-    split.bytes = (size_t)(gpu_nrows(node->src[0]) * split.parts *
-                           (gpu_groups_of((uint64_t)node->src[2]->ne[0], 4) + 1) * 16);
+    const uint64_t row_bytes =
+        split.parts * (gpu_groups_of((uint64_t)node->src[2]->ne[0], 4) + 1) * 16;
+    const uint64_t most = gvk_plan_features(plan)->max_range_bytes / row_bytes;
+    split.rows = MIN(split.rows, MAX(most, 1));
+    split.bytes = (size_t)(split.rows * row_bytes);
     split.offset = gvk_plan_scratch(plan, split.bytes);
     return split;
 }
@@ -212,15 +216,18 @@ static void use_split(const struct gvk_plan *plan, struct gvk_dispatch *d,
     gvk_dispatch_groups(plan, d, groups * split->parts);
 }
 
-// The second launch of a split, which merges the parts; nothing without a split.
+// The second launch of a split, which merges the parts of `rows` rows from the first on; nothing
+// without a split.
 static void encode_merge(struct gvk_plan *plan, const struct ggml_tensor *node,
-                         const struct split *split) {
+                         const struct split *split, uint64_t first, uint64_t rows) {
     if (split->parts <= 1) return;
     struct gvk_dispatch *d = begin(plan, node, GVK_SHADER_flash_attn_merge, 64);
     if (!d) return;
     gvk_dispatch_scratch(d, 2, split->offset, split->bytes, false);
     d->numbers[2] = split->parts;
-    gvk_dispatch_groups(plan, d, gpu_nrows(node->src[0]));
+    d->numbers[4] = (uint32_t)first;
+    d->numbers[5] = (uint32_t)rows;
+    gvk_dispatch_groups(plan, d, rows);
 }
 
 // For GPUs: tiles of query rows, and a split of the keys if there are few of these.
@@ -241,18 +248,25 @@ static void encode_tile(struct gvk_plan *plan, const struct ggml_tensor *node, s
     gvk_dispatch_spec(d, tile.keys);
     gvk_dispatch_spec(d, gpu_is_wide(node->src[1]));
     gvk_dispatch_spec(d, gpu_is_wide(node->src[2]));
-    encode_merge(plan, node, &split);
+    encode_merge(plan, node, &split, 0, gpu_nrows(q));
 }
 
-// For what the others don't take: a query row per group, all types and layouts.
+// For what the others don't take: a query row per group, all types and layouts. More rows than
+// scratch memory has room for follow in launches of their own.
 static void encode_rows(struct gvk_plan *plan, const struct ggml_tensor *node) {
-    const uint64_t groups = gpu_nrows(node->src[0]);
-    const struct split split = choose_split(plan, node, groups);
-    struct gvk_dispatch *d = begin(plan, node, GVK_SHADER_flash_attn,
-                                   gvk_plan_features(plan)->cpu ? CPU_ROW_GROUP : ROW_GROUP);
-    if (!d) return;
-    use_split(plan, d, &split, groups);
-    encode_merge(plan, node, &split);
+    const uint64_t all = gpu_nrows(node->src[0]);
+    const struct split split = choose_split(plan, node, all);
+    uint64_t rows;
+    for (uint64_t first = 0; first < all; first += rows) {
+        rows = MIN(split.rows, all - first);
+        struct gvk_dispatch *d = begin(plan, node, GVK_SHADER_flash_attn,
+                                       gvk_plan_features(plan)->cpu ? CPU_ROW_GROUP : ROW_GROUP);
+        if (!d) return;
+        d->numbers[4] = (uint32_t)first;
+        d->numbers[5] = (uint32_t)rows;
+        use_split(plan, d, &split, rows);
+        encode_merge(plan, node, &split, first, rows);
+    }
 }
 
 // Three kernels: one key per lane for few query rows, tiles of query rows against blocks of keys

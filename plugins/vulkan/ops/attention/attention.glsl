@@ -82,10 +82,12 @@ uint dst_address(const uvec3 row) {
 }
 
 // Where a part of the keys leaves what it found for a query row: sums, largest score, sum of the
-// weights; number(2) parts per row, of number(3) keys each.
+// weights; number(2) parts per row, of number(3) keys each. Rows are counted from row number(4) on,
+// the first of the launch.
 uint part_size() { return (SRC2.ne.x + 3) / 4 * 4 + 4; } // numbers
 uint part_index(const uvec3 row, const uint part) {
-    return ((row.z * SRC0.ne.z + row.y) * SRC0.ne.y + row.x) * number(2) + part;
+    const uint number_of_row = (row.z * SRC0.ne.z + row.y) * SRC0.ne.y + row.x;
+    return (number_of_row - number(4)) * number(2) + part;
 }
 uint part_address(const uvec3 row, const uint part) {
     return DST.at.x + 4 * part_index(row, part) * part_size();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // flash_attn_ext, a query row per group: each invocation takes the score of one key of a block of
 // keys, then a few channels of the weighted sum. For all types and layouts. SPLIT: a group takes
-// one of the parts of the keys.
+// one of the parts of the keys, of number(5) rows from row number(4) on.
 #include "ops/attention/attention.glsl"
 #include "shaders/reduce.glsl"
 #define UNPACK_FROM src1
@@ -78,8 +78,8 @@ void close_row(const uvec3 row, const uint part, const float largest, const floa
 void main() {
     const uint parts = SPLIT ? number(2) : 1, number_of_row = group_linear() / parts;
     const uint part = group_linear() - number_of_row * parts;
-    if (number_of_row >= SRC0.ne.y * SRC0.ne.z * SRC0.ne.w) return;
-    const uvec3 row = row_at(SRC0.ne, number_of_row).yzw;
+    if (number_of_row >= number(5)) return;
+    const uvec3 row = row_at(SRC0.ne, number(4) + number_of_row).yzw;
     const uint lane = gl_LocalInvocationID.x;
     const uint begin = SPLIT ? part * number(3) : 0;
     const uint end = SPLIT ? min(begin + number(3), SRC1.ne.y) : SRC1.ne.y;

@@ -1,17 +1,17 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// flash_attn_ext, second launch of a split: merges the number(2) parts of each query row. A
-// part, in scratch memory as src1, holds the weighted sums of V relative to its largest score,
-// then that score and the sum of its weights. A query row per group, channels over its
-// invocations.
+// flash_attn_ext, second launch of a split: merges the number(2) parts of each of number(5) query
+// rows from row number(4) on. A part, in scratch memory as src1, holds the weighted sums of V
+// relative to its largest score, then that score and the sum of its weights. A query row per group,
+// channels over its invocations.
 #include "ops/attention/attention.glsl"
 
 // Combines the parts of a split launch: each has a maximum, a sum of weights and unnormalised
 // values, which are rescaled to the common maximum.
 void main() {
     const uint number_of_row = group_linear();
-    if (number_of_row >= SRC0.ne.y * SRC0.ne.z * SRC0.ne.w) return;
-    const uvec3 row = row_at(SRC0.ne, number_of_row).yzw;
+    if (number_of_row >= number(5)) return;
+    const uvec3 row = row_at(SRC0.ne, number(4) + number_of_row).yzw;
     const uint channels = DST.ne.x, parts = number(2), size = part_size();
     const uint from = (SRC1.at.x >> 2) + part_index(row, 0) * size;
     float largest = -FLT_INFINITY;
