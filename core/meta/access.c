@@ -150,12 +150,9 @@ static void copy_whole(const struct access *access, size_t n, size_t offset, siz
     }
 }
 
-// Resolves the tensor first, as states of views may change with their roots. Views that cut through
-// devices have no slices: their root has to be accessed instead.
-static bool transfer(struct access *access, const struct ggml_tensor *tensor, size_t offset,
-                     size_t size) {
-    access->record = meta_resolve(tensor);
-    if (!access->record) return false;
+// Copies the range, as the record's state says.
+static bool copy_range(const struct access *access, const struct ggml_tensor *tensor, size_t offset,
+                       size_t size) {
     const meta_state *state = &access->record->state;
     const size_t n = meta_buffer_with(tensor)->device->n;
     const unsigned long errors_before = ggml_fail_count();
@@ -172,6 +169,24 @@ static bool transfer(struct access *access, const struct ggml_tensor *tensor, si
     else
         copy_whole(access, n, offset, size);
     return ggml_fail_count() == errors_before;
+}
+
+// Resolves the tensor first, as states of views may change with their roots. Views that cut through
+// devices have no slices: their root has to be accessed instead. The lock is not kept while bytes
+// are copied, which may take long.
+static bool transfer(struct access *access, const struct ggml_tensor *tensor, size_t offset,
+                     size_t size) {
+    meta_lock();
+    struct meta_record *record = meta_resolve(tensor);
+    if (record) meta_record_ref(record);
+    meta_unlock();
+    if (!record) return false;
+    access->record = record;
+    const bool copied = copy_range(access, tensor, offset, size);
+    meta_lock();
+    meta_record_unref(record);
+    meta_unlock();
+    return copied;
 }
 
 // Entry points for writing and reading; they block if `streams` is NULL.

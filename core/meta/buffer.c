@@ -38,7 +38,9 @@ struct meta_buffer *meta_buffer_with(const struct ggml_tensor *tensor) {
 static void meta_buffer_free(struct meta_buffer *buffer) {
     if (!buffer) return;
     generation_next();
+    meta_lock();
     meta_records_free(buffer);
+    meta_unlock();
     for (size_t j = 0; j < META_MAX_DEVICES; ++j) {
         for (size_t i = 0; i < buffer->n_members[j]; ++i) {
             ggml_backend_buffer_free(buffer->members[j][i]);
@@ -75,11 +77,14 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
 static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
     (void)buffer;
     generation_next();
+    meta_lock();
     struct meta_record *record = meta_record_get(tensor);
-    if (!record) return GGML_HOST_OUT_OF_MEMORY;
-    record->is_static = false;
-    record->is_resolved = false;
-    return GGML_HOST_OK;
+    if (record) {
+        record->is_static = false;
+        record->is_resolved = false;
+    }
+    meta_unlock();
+    return record ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
 // Transfers without a stream block until all devices are done.
@@ -116,7 +121,9 @@ static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
         }
     }
     generation_next();
+    meta_lock();
     meta_records_expire(meta);
+    meta_unlock();
     return GGML_HOST_OK;
 }
 
@@ -307,9 +314,11 @@ ggml_backend_buffer_t meta_buffer_alloc_ctx(struct ggml_context *ctx,
         return NULL;
     }
     buffer->size = enter(ctx, buffer);
+    meta_lock();
     bool placed = buffer->size > 0 && resolve_all(ctx, buffer);
     for (size_t j = 0; j < meta->device->n && placed; ++j)
         placed = place_all(ctx, buffer, j);
+    meta_unlock();
     if (placed) {
         // Views that were resolved on the way have no memory yet.
         ++meta->epoch;

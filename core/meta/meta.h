@@ -95,10 +95,22 @@ ggml_backend_t meta_stream_new(struct meta_device *device, const char *params);
 
 // --- records and buffers -------------------------------------------------------------------------
 
-// What is known of a tensor in a meta buffer. It is derived once and kept until the buffer changes.
+// What a tensor was when its record was last asked for: another one may be at its address since.
+struct meta_identity {
+    enum ggml_op op;
+    struct meta_layout layout;
+    const struct ggml_tensor *view_src;
+    const void *data; // of the root
+};
+
+// What is known of a tensor in a meta buffer. It is derived once and kept until the buffer or the
+// tensor changes.
 struct meta_record {
     const struct ggml_tensor *tensor;
+    struct meta_identity identity;
     uint64_t epoch; // of the buffer when it was last used
+    uint64_t used;  // when that was, in sections under the lock
+    int32_t n_refs; // the table's and those of plans and transfers
     bool is_resolved;
     bool is_fallback;
     meta_state state;           // UNKNOWN for a view that cuts through devices: it has no slices
@@ -128,6 +140,12 @@ struct meta_buffer {
 
 // Changes with every change to what records say: a plan made before may be out of date.
 uint64_t meta_generation(void);
+// Records are shared by all streams that compute with a buffer, in whatever threads. All that reads
+// or changes them is done under one lock, which a thread may take again while it has it: the
+// application's callback may access tensors.
+void meta_lock(void);
+void meta_unlock(void);
+
 // NULL if the buffer is another one.
 struct meta_buffer *meta_buffer_of(ggml_backend_buffer_t buffer);
 // Buffer whose memory the tensor is in, or NULL if that is no meta buffer.
@@ -141,12 +159,17 @@ ggml_backend_buffer_t meta_buffer_alloc_ctx(struct ggml_context *ctx,
 // Of its members; buffers of others are ignored.
 void meta_buffer_set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_usage usage);
 
-// The record, made if it is new; NULL after a failure or for a tensor in other memory.
+// The record, made if it is new; NULL after a failure or for a tensor in other memory. It stays
+// until the lock is released, with a reference until that is returned. [under the lock]
 struct meta_record *meta_record_get(const struct ggml_tensor *tensor);
+// Whether the record may go while its buffer stays: its tensor is of a graph.
+bool meta_record_is_passing(const struct meta_record *record);
+void meta_record_ref(struct meta_record *record);
+void meta_record_unref(struct meta_record *record); // NULL does nothing
 void meta_records_free(struct meta_buffer *buffer);
-// Forgets what was derived from tensors that are gone.
+// Forgets what was derived from tensors that are gone. [under the lock]
 void meta_records_expire(struct meta_buffer *buffer);
-// The record with state and slices, operands first; NULL after a failure.
+// The record with state and slices, operands first; NULL after a failure. [under the lock]
 struct meta_record *meta_resolve(const struct ggml_tensor *tensor);
 // Resolves the record again as a fallback. The operands are resolved.
 bool meta_resolve_fallback(struct meta_record *record);

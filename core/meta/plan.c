@@ -346,28 +346,52 @@ static bool plan_node(struct planner *planner, int i) {
 
 // --- the whole -----------------------------------------------------------------------------------
 
-// Resets a record for this plan. States of the graph's nodes are derived again; those of other
-// operands stay.
-static bool forget(const struct ggml_tensor *tensor, bool derived) {
-    if (!meta_buffer_with(tensor)) return true;
-    struct meta_record *record = meta_record_get(tensor);
-    if (!record) return false;
-    record->is_partial = false;
-    record->n_uses = 0;
-    if (derived) record->is_resolved = false;
+// Keeps a record that would go while the plan has its slices.
+static bool keep(struct planner *planner, struct meta_record *record) {
+    struct meta_plan_record *kept;
+    if (!meta_record_is_passing(record) || !meta_buffer_with(record->tensor)->is_static)
+        return true;
+    kept = take(planner, sizeof(*kept));
+    if (!kept) return false;
+    meta_record_ref(record);
+    kept->record = record;
+    kept->next = planner->plan->records;
+    planner->plan->records = kept;
     return true;
 }
 
-// Resets the records of all tensors in the graph and counts their uses.
+// Whether deriving it again would give the same: a view of static memory, whose split stays. Its
+// slices may be in use by the plan of another stream, which must not see them change.
+static bool is_settled(const struct ggml_tensor *tensor) {
+    if (!tensor->view_src || !ggml_op_is_empty(tensor->op)) return false;
+    const struct meta_record *root = meta_record_get(tensor->view_src);
+    return root && !meta_record_is_passing(root);
+}
+
+// Resets a record for this plan. States of the graph's nodes are derived again; those of other
+// operands stay.
+static bool forget(struct planner *planner, const struct ggml_tensor *tensor, bool derived) {
+    if (!meta_buffer_with(tensor)) return true;
+    struct meta_record *record = meta_record_get(tensor);
+    if (!record || !keep(planner, record)) return false;
+    record->is_partial = false;
+    record->n_uses = 0;
+    if (derived && !is_settled(tensor)) record->is_resolved = false;
+    return true;
+}
+
+// Resets the records of all tensors in the graph and counts their uses, for which they exist then.
 static bool prepare(struct planner *planner) {
     const struct ggml_graph *graph = planner->graph;
     for (int i = 0; i < graph->n_nodes; ++i) {
         const struct ggml_tensor *node = graph->nodes[i];
-        if (!forget(node, true) || !forget(meta_root(node), false)) return false;
+        if (!forget(planner, node, true) || !forget(planner, meta_root(node), false)) return false;
         for (int k = 0; k < GGML_MAX_SRC; ++k) {
             if (!node->src[k]) continue;
-            if (!forget(node->src[k], false) || !forget(meta_root(node->src[k]), false))
+            if (!forget(planner, node->src[k], false) ||
+                !forget(planner, meta_root(node->src[k]), false)) {
                 return false;
+            }
         }
     }
     for (int i = 0; i < graph->n_nodes; ++i) {
@@ -449,7 +473,10 @@ enum ggml_status meta_plan_new(struct meta_stream *stream, const struct ggml_gra
     }
     plan->n = stream->device->n;
     plan->uid = graph->uid;
-    if (!make(&planner)) {
+    meta_lock();
+    const bool made = make(&planner);
+    meta_unlock();
+    if (!made) {
         meta_plan_free(plan);
         return ggml_last_status() == GGML_HOST_OUT_OF_MEMORY ? GGML_STATUS_ALLOC_FAILED
                                                              : GGML_STATUS_FAILED;
@@ -468,6 +495,10 @@ bool meta_plan_is_for(const struct meta_plan *plan, const struct ggml_graph *gra
 
 void meta_plan_free(struct meta_plan *plan) {
     if (!plan) return;
+    meta_lock();
+    for (struct meta_plan_record *kept = plan->records; kept; kept = kept->next)
+        meta_record_unref(kept->record);
+    meta_unlock();
     for (size_t j = 0; j < plan->n; ++j)
         ggml_backend_buffer_free(plan->memory[j]);
     arena_free(&plan->arena);

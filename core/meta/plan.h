@@ -35,8 +35,15 @@ struct meta_late_view {
     struct meta_late_view *next;
 };
 
+// Records that would go without the plan: those of views of static memory.
+struct meta_plan_record {
+    struct meta_record *record;
+    struct meta_plan_record *next;
+};
+
 struct meta_plan {
     struct arena arena;
+    struct meta_plan_record *records;
     uint64_t uid;
     uint64_t generation;
     int n_nodes;

@@ -1,11 +1,43 @@
 // SPDX-License-Identifier: MIT
 // Records by tensor address: open addressing with linear probing, at most half full. A tensor at
-// the address of one that is gone takes over its record, so that there are never more records than
-// addresses.
+// the address of one that is gone takes over its record. Records of graphs' tensors go when the
+// buffer is reset; in static memory, which never is, when the table would have to grow.
+#define _POSIX_C_SOURCE 200809L // recursive mutexes
+
+#include <pthread.h>
+
 #include "base/mem.h"
 #include "meta/meta.h"
 
 enum { FIRST_SLOTS = 64 };
+
+// --- the lock ------------------------------------------------------------------------------------
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t mutex;
+static int depth;        // how often the thread that has the mutex took it
+static uint64_t section; // counts the times that it was free before
+
+static void make_mutex(void) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+void meta_lock(void) {
+    pthread_once(&once, make_mutex);
+    pthread_mutex_lock(&mutex);
+    if (depth++ == 0) ++section;
+}
+
+void meta_unlock(void) {
+    --depth;
+    pthread_mutex_unlock(&mutex);
+}
+
+// --- the table -----------------------------------------------------------------------------------
 
 // Fibonacci hashing (Knuth, TAOCP 3, 6.4); the low four bits of addresses are equal.
 static size_t home(const struct ggml_tensor *tensor, size_t n_slots) {
@@ -22,18 +54,20 @@ static size_t find(struct meta_record *const *slots, size_t n_slots,
     return i;
 }
 
-// Pointers are moved, not records: callers keep them.
-static bool rehash(struct meta_buffer *buffer, size_t n_slots) {
-    struct meta_record **slots = ggml_mem_calloc(n_slots, sizeof(*slots));
-    if (!slots) return false;
-    for (size_t i = 0; i < buffer->n_slots; ++i) {
-        struct meta_record *record = buffer->slots[i];
-        if (record) slots[find(slots, n_slots, record->tensor)] = record;
-    }
-    ggml_mem_free(buffer->slots);
-    buffer->slots = slots;
-    buffer->n_slots = n_slots;
-    return true;
+// --- records -------------------------------------------------------------------------------------
+
+static struct meta_identity identity_of(const struct ggml_tensor *tensor) {
+    return (struct meta_identity){.op = tensor->op,
+                                  .layout = meta_layout_of(tensor),
+                                  .view_src = tensor->view_src,
+                                  .data = meta_root(tensor)->data};
+}
+
+static bool is_same(const struct meta_identity *a, const struct meta_identity *b) {
+    return a->op == b->op && a->view_src == b->view_src && a->data == b->data &&
+           a->layout.type == b->layout.type && a->layout.offset == b->layout.offset &&
+           memcmp(a->layout.ne, b->layout.ne, sizeof(a->layout.ne)) == 0 &&
+           memcmp(a->layout.nb, b->layout.nb, sizeof(a->layout.nb)) == 0;
 }
 
 // The state of a tensor of the meta device: a slice per device.
@@ -47,72 +81,118 @@ static struct meta_record *record_new(const struct ggml_tensor *tensor, size_t n
     }
     record->tensor = tensor;
     record->slices = slices;
+    record->n_refs = 1;
     return record;
 }
 
-static void record_free(struct meta_record *record) {
-    if (!record) return;
+bool meta_record_is_passing(const struct meta_record *record) {
+    return !record->is_static;
+}
+
+void meta_record_ref(struct meta_record *record) {
+    ++record->n_refs;
+}
+
+// Records outlive their table as long as a plan has them, since plans are freed after buffers too.
+void meta_record_unref(struct meta_record *record) {
+    if (!record || --record->n_refs > 0) return;
     for (int k = 0; k < GGML_MAX_SRC; ++k)
         ggml_mem_free(record->cuts[k]);
     ggml_mem_free(record->slices);
     ggml_mem_free(record);
 }
 
-// A record of an earlier graph is reset if its memory is not static: another tensor may be at that
-// address.
-struct meta_record *meta_record_get(const struct ggml_tensor *tensor) {
-    struct meta_buffer *buffer = meta_buffer_with(tensor);
-    if (!buffer) return NULL;
-    if (2 * (buffer->n_records + 1) > buffer->n_slots &&
-        !rehash(buffer, buffer->n_slots ? 2 * buffer->n_slots : FIRST_SLOTS)) {
-        goto fail;
-    }
-    struct meta_record **slot = &buffer->slots[find(buffer->slots, buffer->n_slots, tensor)];
-    if (!*slot) {
-        *slot = record_new(tensor, buffer->device->n);
-        if (!*slot) goto fail;
-        ++buffer->n_records;
-    } else if ((*slot)->epoch != buffer->epoch && !(*slot)->is_static) {
-        (*slot)->is_resolved = false;
-    }
-    (*slot)->epoch = buffer->epoch;
-    return *slot;
-fail:
-    ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory for the slices of '%s'",
-              tensor->name);
-    return NULL;
-}
-
-// Two graphs without a touch: one graph alternates with another in many programs.
+// Two graphs without a touch: one graph alternates with another in many programs. Graphs with views
+// of static memory come without a word, so there it is what no plan has, and nobody in this section
+// under the lock.
 static bool is_expired(const struct meta_buffer *buffer, const struct meta_record *record) {
-    return !record->is_static && record->epoch + 1 < buffer->epoch;
+    if (!meta_record_is_passing(record)) return false;
+    return buffer->is_static ? record->n_refs == 1 && record->used != section
+                             : record->epoch + 1 < buffer->epoch;
 }
 
-// Records that the last two graphs did not touch go. Without memory for a table they stay longer.
-void meta_records_expire(struct meta_buffer *buffer) {
+// Moves what is not expired to another table. Pointers are moved, not records: callers keep them.
+static bool rebuild(struct meta_buffer *buffer, size_t n_slots, bool expires) {
+    struct meta_record **slots = ggml_mem_calloc(n_slots, sizeof(*slots));
+    if (!slots) return false;
     size_t n_kept = 0;
-    struct meta_record **slots =
-        buffer->n_slots ? ggml_mem_calloc(buffer->n_slots, sizeof(*slots)) : NULL;
-    ++buffer->epoch;
-    if (!slots) return;
     for (size_t i = 0; i < buffer->n_slots; ++i) {
         struct meta_record *record = buffer->slots[i];
         if (!record) continue;
-        if (is_expired(buffer, record)) {
-            record_free(record);
+        if (expires && is_expired(buffer, record)) {
+            meta_record_unref(record);
         } else {
-            slots[find(slots, buffer->n_slots, record->tensor)] = record;
+            slots[find(slots, n_slots, record->tensor)] = record;
             ++n_kept;
         }
     }
     ggml_mem_free(buffer->slots);
     buffer->slots = slots;
+    buffer->n_slots = n_slots;
     buffer->n_records = n_kept;
+    return true;
+}
+
+static size_t count_kept(const struct meta_buffer *buffer) {
+    size_t n = 0;
+    for (size_t i = 0; i < buffer->n_slots; ++i)
+        n += buffer->slots[i] && !(buffer->is_static && is_expired(buffer, buffer->slots[i]));
+    return n;
+}
+
+// Room for one more. A table of which a quarter at most is still needed keeps its size, so that the
+// next search for old records is far enough away.
+static bool make_room(struct meta_buffer *buffer) {
+    if (2 * (buffer->n_records + 1) <= buffer->n_slots) return true;
+    if (buffer->n_slots == 0) return rebuild(buffer, FIRST_SLOTS, false);
+    const bool fits = 4 * count_kept(buffer) <= buffer->n_slots;
+    return rebuild(buffer, fits ? buffer->n_slots : 2 * buffer->n_slots, buffer->is_static);
+}
+
+// The record in the table, or a new one in it. NULL without memory.
+static struct meta_record *enter(struct meta_buffer *buffer, const struct ggml_tensor *tensor) {
+    if (buffer->n_slots > 0) {
+        struct meta_record *record = buffer->slots[find(buffer->slots, buffer->n_slots, tensor)];
+        if (record) return record;
+    }
+    struct meta_record *record = make_room(buffer) ? record_new(tensor, buffer->device->n) : NULL;
+    if (!record) return NULL;
+    buffer->slots[find(buffer->slots, buffer->n_slots, tensor)] = record;
+    ++buffer->n_records;
+    return record;
+}
+
+// A record whose memory is not static is reset if it is of an earlier graph, or if the tensor isn't
+// what it was: another one may be at that address.
+struct meta_record *meta_record_get(const struct ggml_tensor *tensor) {
+    struct meta_buffer *buffer = meta_buffer_with(tensor);
+    if (!buffer) return NULL;
+    struct meta_record *record = enter(buffer, tensor);
+    if (!record) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory for the slices of '%s'",
+                  tensor->name);
+        return NULL;
+    }
+    record->used = section;
+    if (!meta_record_is_passing(record)) return record;
+    const struct meta_identity identity = identity_of(tensor);
+    if (record->epoch != buffer->epoch || !is_same(&record->identity, &identity)) {
+        record->is_resolved = false;
+        record->epoch = buffer->epoch;
+        record->identity = identity;
+    }
+    return record;
+}
+
+// Records that the last two graphs did not touch go. Without memory for a table they stay longer.
+void meta_records_expire(struct meta_buffer *buffer) {
+    ++buffer->epoch;
+    if (buffer->n_slots > 0) rebuild(buffer, buffer->n_slots, true);
 }
 
 void meta_records_free(struct meta_buffer *buffer) {
     for (size_t i = 0; i < buffer->n_slots; ++i)
-        record_free(buffer->slots[i]);
+        meta_record_unref(buffer->slots[i]);
     ggml_mem_free(buffer->slots);
     buffer->slots = NULL;
     buffer->n_slots = 0;

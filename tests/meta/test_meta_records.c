@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// What the meta device keeps of tensors: shared by threads, with tensors that come and go at the
+// same addresses, and with copies of a tensor's struct.
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "meta/meta.h"
+#include "meta_test.h"
+
+static struct virtual_host host;
+
+enum { ROW = 32, N_ROWS = 64, N_VIEWS = 60, N_GRAPHS = 40, N_THREADS = 4 };
+
+// --- a matrix in static memory, whose row i is full of i -----------------------------------------
+
+struct matrix {
+    ggml_backend_dev_t device;
+    ggml_backend_t stream;
+    struct ggml_context *ctx;
+    struct ggml_tensor *w;
+    ggml_backend_buffer_t buffer;
+};
+
+static struct ggml_context *new_context(size_t n_tensors) {
+    const size_t size = n_tensors * ggml_tensor_overhead() + ggml_graph_overhead();
+    return ggml_init((struct ggml_init_params){.mem_size = size, .no_alloc = true});
+}
+
+static void matrix_begin(struct matrix *matrix, struct split_plan *plan) {
+    ggml_backend_dev_t devices[] = {virtual_device(&host, 0), virtual_device(&host, 1)};
+    float values[ROW * N_ROWS];
+    matrix->device = ggml_backend_meta_device(devices, 2, meta_test_split, plan);
+    matrix->stream = ggml_backend_dev_init(matrix->device, NULL);
+    matrix->ctx = new_context(4);
+    matrix->w = ggml_set_name(ggml_new_tensor_2d(matrix->ctx, GGML_TYPE_F32, ROW, N_ROWS), "w");
+    matrix->buffer = ggml_backend_alloc_ctx_tensors(matrix->ctx, matrix->stream);
+    assert_non_null(matrix->buffer);
+    for (int i = 0; i < ROW * N_ROWS; ++i)
+        values[i] = (float)(i / ROW);
+    ggml_backend_tensor_set(matrix->w, values, 0, sizeof(values));
+    ggml_clear_error();
+}
+
+static void matrix_end(struct matrix *matrix) {
+    ggml_backend_free(matrix->stream);
+    ggml_backend_buffer_free(matrix->buffer);
+    ggml_free(matrix->ctx);
+}
+
+static struct split_plan mirrored = {.n_devices = 2, .weights = {1, 1}};
+
+// --- tensors at the addresses of others ----------------------------------------------------------
+
+static void test_views_at_one_address(void **state) {
+    (void)state;
+    struct matrix matrix;
+    float value = -1.0f;
+    matrix_begin(&matrix, &mirrored);
+    struct ggml_context *ctx = new_context(1);
+    const struct ggml_tensor *first = NULL;
+    for (int i = 0; i < 4; ++i) {
+        ggml_reset(ctx);
+        struct ggml_tensor *row = ggml_view_1d(ctx, matrix.w, ROW, (size_t)i * matrix.w->nb[1]);
+        if (!first) first = row;
+        assert_ptr_equal(row, first);
+        ggml_backend_tensor_get(row, &value, 0, sizeof(value));
+        if (value != (float)i) fail_msg("row %d has %g", i, (double)value);
+        value = (float)(100 + i);
+        ggml_backend_tensor_set(row, &value, 0, sizeof(value));
+    }
+    for (int i = 0; i < 4; ++i) {
+        ggml_backend_tensor_get(matrix.w, &value, (size_t)i * matrix.w->nb[1], sizeof(value));
+        if (value != (float)(100 + i)) fail_msg("row %d of the whole has %g", i, (double)value);
+    }
+    assert_string_equal(ggml_last_error(), "");
+    ggml_free(ctx);
+    matrix_end(&matrix);
+}
+
+// --- graphs with views of the matrix -------------------------------------------------------------
+
+struct graph {
+    struct ggml_context *ctx;
+    struct ggml_cgraph *graph;
+    struct ggml_tensor *x, *sum;
+};
+
+// The sum of N_VIEWS rows, `first` and every seventh behind it, with x added to each.
+static void graph_begin(struct graph *graph, struct matrix *matrix, int first) {
+    graph->ctx = new_context(4 * N_VIEWS + 8);
+    graph->graph = ggml_new_graph(graph->ctx);
+    graph->x = ggml_new_tensor_1d(graph->ctx, GGML_TYPE_F32, ROW);
+    ggml_set_input(graph->x);
+    graph->sum = NULL;
+    for (int i = 0; i < N_VIEWS; ++i) {
+        const size_t offset = (size_t)((7 * i + first) % N_ROWS) * matrix->w->nb[1];
+        struct ggml_tensor *row = ggml_view_1d(graph->ctx, matrix->w, ROW, offset);
+        row = ggml_add(graph->ctx, row, graph->x);
+        graph->sum = graph->sum ? ggml_add(graph->ctx, graph->sum, row) : row;
+    }
+    ggml_set_output(graph->sum);
+    ggml_build_forward_expand(graph->graph, graph->sum);
+}
+
+static float expected_sum(int first, float x) {
+    float sum = 0.0f;
+    for (int i = 0; i < N_VIEWS; ++i)
+        sum += (float)((7 * i + first) % N_ROWS) + x;
+    return sum;
+}
+
+// Whether the result is right; x is `first` too.
+static bool graph_compute(struct graph *graph, ggml_gallocr_t galloc, ggml_backend_t stream,
+                          int first) {
+    float values[ROW], sum = -1.0f;
+    if (!ggml_gallocr_alloc_graph(galloc, graph->graph)) return false;
+    for (int i = 0; i < ROW; ++i)
+        values[i] = (float)first;
+    ggml_backend_tensor_set(graph->x, values, 0, sizeof(values));
+    if (ggml_backend_graph_compute(stream, graph->graph) != GGML_STATUS_SUCCESS) return false;
+    ggml_backend_tensor_get(graph->sum, &sum, (ROW - 1) * sizeof(sum), sizeof(sum));
+    return sum == expected_sum(first, (float)first);
+}
+
+// Graphs that live at other addresses each time; the plan of the first stays in use.
+static void test_records_do_not_pile_up(void **state) {
+    (void)state;
+    struct matrix matrix;
+    struct graph kept, graphs[N_GRAPHS];
+    matrix_begin(&matrix, &mirrored);
+    ggml_backend_buffer_type_t buft = ggml_backend_get_default_buffer_type(matrix.stream);
+    ggml_backend_t other = ggml_backend_dev_init(matrix.device, NULL);
+    ggml_gallocr_t galloc_kept = ggml_gallocr_new(buft), galloc = ggml_gallocr_new(buft);
+    graph_begin(&kept, &matrix, 3);
+    assert_true(graph_compute(&kept, galloc_kept, other, 3));
+    for (int i = 0; i < N_GRAPHS; ++i) {
+        graph_begin(&graphs[i], &matrix, i);
+        assert_true(graph_compute(&graphs[i], galloc, matrix.stream, i));
+        assert_int_equal(ggml_backend_graph_compute(other, kept.graph), GGML_STATUS_SUCCESS);
+    }
+    // Those of the plans that there are, and as many again before the next search for old ones.
+    const struct meta_buffer *meta = meta_buffer_of(matrix.buffer);
+    if (meta->n_records > 8 * N_VIEWS) fail_msg("%zu records", meta->n_records);
+    assert_true(graph_compute(&kept, galloc_kept, other, 3));
+    for (int i = 0; i < N_GRAPHS; ++i)
+        ggml_free(graphs[i].ctx);
+    ggml_gallocr_free(galloc);
+    ggml_gallocr_free(galloc_kept);
+    matrix_end(&matrix); // before the other stream, whose plan has records of the buffer
+    ggml_backend_free(other);
+    ggml_free(kept.ctx);
+}
+
+// --- threads -------------------------------------------------------------------------------------
+
+struct worker {
+    pthread_t thread;
+    struct matrix *matrix;
+    int first;
+    int n_right;
+};
+
+// A stream and graphs of its own, on weights that all threads share. No two graphs lie at one
+// address, so that there are new records all the time.
+static void *work(void *user) {
+    struct worker *worker = user;
+    ggml_backend_t stream = ggml_backend_dev_init(worker->matrix->device, NULL);
+    ggml_gallocr_t galloc = ggml_gallocr_new(ggml_backend_get_default_buffer_type(stream));
+    struct graph graphs[N_GRAPHS];
+    for (int i = 0; i < N_GRAPHS; ++i) {
+        graph_begin(&graphs[i], worker->matrix, worker->first);
+        worker->n_right += graph_compute(&graphs[i], galloc, stream, worker->first);
+    }
+    for (int i = 0; i < N_GRAPHS; ++i)
+        ggml_free(graphs[i].ctx);
+    ggml_gallocr_free(galloc);
+    ggml_backend_free(stream);
+    return NULL;
+}
+
+static void compute_in_threads(void) {
+    struct matrix matrix;
+    struct worker workers[N_THREADS];
+    matrix_begin(&matrix, &mirrored);
+    for (int i = 0; i < N_THREADS; ++i) {
+        workers[i] = (struct worker){.matrix = &matrix, .first = i};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < N_THREADS; ++i) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].n_right, N_GRAPHS);
+    }
+    matrix_end(&matrix);
+}
+
+static void test_threads_share_weights(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; ++i)
+        compute_in_threads();
+}
+
+static int begin(void **state) {
+    (void)state;
+    virtual_open(&host, "devices=2");
+    return 0;
+}
+
+static int end_test(void **state) {
+    (void)state;
+    return (int)virtual_print_violations(&host);
+}
+
+static int end(void **state) {
+    (void)state;
+    return (int)virtual_close(&host);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_views_at_one_address, end_test),
+        cmocka_unit_test_teardown(test_records_do_not_pile_up, end_test),
+        cmocka_unit_test_teardown(test_threads_share_weights, end_test),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
