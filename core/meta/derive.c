@@ -288,7 +288,8 @@ static bool rule_mul_mat_id(struct rule_call *call, meta_state *out) {
     return is_on(&call->src[0], 1) && output_rows(call, out);
 }
 
-// src: q, k, v, mask, sinks. Heads of q come in groups that share one of k and v.
+// src: q, k, v, mask, sinks. Heads of q come in groups that share one of k and v, but take turns
+// with masks: only a single one or one per head goes with a split.
 static bool rule_flash_attn(struct rule_call *call, meta_state *out) {
     relabel(call, 0, 2);
     relabel(call, 1, 2);
@@ -302,8 +303,9 @@ static bool rule_flash_attn(struct rule_call *call, meta_state *out) {
         if (n_shared == 1 && is_mirrored(&call->src[k])) continue;
         if (!match(call, k, 2, &q, n_shared, n_heads)) return false;
     }
-    if (mask && mask->ne[2] != 1 && !match(call, 3, 2, &q, mask->ne[2], n_heads)) return false;
-    if (mask && mask->ne[2] == 1 && !is_mirrored(&call->src[3])) return false;
+    if (mask && mask->ne[2] == n_heads && !match(call, 3, 2, &q, 1, 1)) return false;
+    if (mask && mask->ne[2] != n_heads && (mask->ne[2] != 1 || !is_mirrored(&call->src[3])))
+        return false;
     if (call->src[4].tensor && !match(call, 4, 0, &q, 1, 1)) return false;
     *out = q;
     out->axis = GGML_BACKEND_SPLIT_AXIS_1;

@@ -206,6 +206,25 @@ BUILD(attention) {
     return ggml_sqr(CTX, ggml_reshape_2d(CTX, x, 128, 5));
 }
 
+// Head h has mask h modulo their number: heads that lie side by side have different ones.
+static struct ggml_tensor *attention_with_masks(struct meta_run *run, int64_t n_masks) {
+    struct ggml_tensor *q = leaf3(run, "q", 16, 5, 8);
+    struct ggml_tensor *k = meta_leaf(run, "k", GGML_TYPE_F16, 16, 9, 8, 1);
+    struct ggml_tensor *v = meta_leaf(run, "v", GGML_TYPE_F16, 16, 9, 8, 1);
+    struct ggml_tensor *mask = meta_leaf(run, "mask", GGML_TYPE_F16, 9, 5, n_masks, 1);
+    return ggml_flash_attn_ext(CTX, q, k, v, mask, 0.25f, 0.0f, 0.0f);
+}
+
+BUILD(attention_with_4_masks) {
+    (void)user;
+    return attention_with_masks(run, 4);
+}
+
+BUILD(attention_with_8_masks) {
+    (void)user;
+    return attention_with_masks(run, 8);
+}
+
 // Slopes by the number of the head: only the fallback knows them.
 BUILD(attention_with_slopes) {
     (void)user;
@@ -413,6 +432,14 @@ static const struct op_case op_cases[] = {
      attention,
      GATHERED,
      {{.prefix = "q", .axis = 1}, {.prefix = "k", .axis = 2}}},
+    {"attention, masks by turns",
+     attention_with_4_masks,
+     GATHERED,
+     {{.prefix = "q", .axis = 2}, {.prefix = "k", .axis = 2}, {.prefix = "v", .axis = 2}}},
+    {"attention, a mask per head",
+     attention_with_8_masks,
+     DERIVED,
+     {{.prefix = "q", .axis = 2}, {.prefix = "k", .axis = 2}, {.prefix = "v", .axis = 2}}},
     {"attention with slopes",
      attention_with_slopes,
      GATHERED,
