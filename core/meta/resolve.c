@@ -53,15 +53,17 @@ static bool is_static_partial(const struct meta_record *record) {
 }
 
 // Collects the operands' states for the operation's rule. Partial sums count as mirrored: the plan
-// sums them before, or carries them through linear operations.
+// sums them before, or carries them through linear operations. A node that names itself, as a
+// conversion does for its type, has no operand there.
 static void read_operands(struct meta_record *record, struct meta_operand *out_operands) {
     record->reads_partial = false;
     for (int k = 0; k < GGML_MAX_SRC; ++k) {
         const struct ggml_tensor *src = record->tensor->src[k];
+        if (src == record->tensor) src = NULL;
         out_operands[k] = (struct meta_operand){.tensor = src, .cut_axis = -1};
         out_operands[k].state = plain(GGML_BACKEND_SPLIT_AXIS_MIRRORED);
         struct meta_record *other = src ? meta_record_get(src) : NULL;
-        if (!other || src == record->tensor) continue;
+        if (!other) continue;
         if (is_static_partial(other))
             record->reads_partial = true;
         else if (other->state.axis != GGML_BACKEND_SPLIT_AXIS_PARTIAL) {

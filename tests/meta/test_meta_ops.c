@@ -319,6 +319,12 @@ BUILD(partial_halves) {
     return ggml_cast(CTX, x, GGML_TYPE_F32);
 }
 
+BUILD(converted) {
+    (void)user;
+    struct ggml_tensor *x = ggml_mul_mat(CTX, leaf2(run, "a", 64, 48), leaf2(run, "b", 64, 5));
+    return ggml_cast(CTX, ggml_cast(CTX, x, GGML_TYPE_F16), GGML_TYPE_F32);
+}
+
 BUILD(nothing_split) {
     (void)user;
     return ggml_sqr(CTX, ggml_add(CTX, leaf2(run, "n", 7, 3), ggml_arange(CTX, 0, 7, 1)));
@@ -492,6 +498,12 @@ static const struct op_case op_cases[] = {
      partial_halves,
      DERIVED,
      {{.prefix = "half", .axis = GGML_BACKEND_SPLIT_AXIS_PARTIAL}}},
+    {"converted, rows", converted, DERIVED, {{.prefix = "a", .axis = 1}}},
+    {"converted, columns", converted, DERIVED, {{.prefix = "b", .axis = 1}}},
+    {"converted, a sum",
+     converted,
+     DERIVED,
+     {{.prefix = "a", .axis = 0}, {.prefix = "b", .axis = 0}}},
     {"nothing split", nothing_split, DERIVED, {{0}}},
 };
 
