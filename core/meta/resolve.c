@@ -203,6 +203,13 @@ static struct ggml_tensor *cut(struct meta_record *record, int k,
     return ggml_backend_view_init(part) == GGML_STATUS_SUCCESS ? part : NULL;
 }
 
+// A node without work there: what it would read need not fit together.
+static void disconnect(struct ggml_tensor *slice) {
+    slice->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+    slice->op = GGML_OP_NONE;
+    memset(slice->src, 0, sizeof(slice->src));
+}
+
 // Sets the sources of device j's slice. The node is not computed where its result, or a source that
 // is not empty as a whole, is empty on this device.
 static bool connect(struct meta_record *record, const struct meta_operand *operands, size_t n,
@@ -221,7 +228,7 @@ static bool connect(struct meta_record *record, const struct meta_operand *opera
         }
         if (ggml_is_empty(slice->src[k]) && !ggml_is_empty(src)) runs = false;
     }
-    if (!runs) slice->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+    if (!runs) disconnect(slice);
     return true;
 }
 

@@ -207,6 +207,92 @@ static void test_threads_share_weights(void **state) {
         compute_in_threads();
 }
 
+// --- single graphs -------------------------------------------------------------------------------
+
+struct small {
+    ggml_backend_t stream;
+    struct ggml_context *leafs, *nodes;
+    struct ggml_cgraph *graph;
+    ggml_backend_buffer_t memory;
+    ggml_gallocr_t galloc;
+};
+
+// On two devices that are one and the same; leafs and nodes are made by the caller.
+static void small_begin(struct small *small, ggml_backend_dev_t device, struct split_plan *plan) {
+    ggml_backend_dev_t devices[] = {device, device};
+    small->stream =
+        ggml_backend_dev_init(ggml_backend_meta_device(devices, 2, meta_test_split, plan), NULL);
+    assert_non_null(small->stream);
+    small->leafs = new_context(8);
+    small->nodes = new_context(8);
+    small->graph = ggml_new_graph(small->nodes);
+}
+
+// F32, allocated by small_place().
+static struct ggml_tensor *leaf(struct small *small, const char *name, int64_t ne0, int64_t ne1) {
+    return ggml_set_name(ggml_new_tensor_2d(small->leafs, GGML_TYPE_F32, ne0, ne1), name);
+}
+
+static void fill(struct ggml_tensor *tensor, float value) {
+    float values[ROW * ROW];
+    for (int64_t i = 0; i < ggml_nelements(tensor); ++i)
+        values[i] = value;
+    ggml_backend_tensor_set(tensor, values, 0, ggml_nbytes(tensor));
+}
+
+// Gives memory to all tensors; leafs are full of 1.
+static void small_place(struct small *small, struct ggml_tensor *result) {
+    ggml_set_output(result);
+    ggml_build_forward_expand(small->graph, result);
+    small->memory = ggml_backend_alloc_ctx_tensors(small->leafs, small->stream);
+    assert_non_null(small->memory);
+    for (struct ggml_tensor *t = ggml_get_first_tensor(small->leafs); t;
+         t = ggml_get_next_tensor(small->leafs, t)) {
+        fill(t, 1.0f);
+    }
+    small->galloc = ggml_gallocr_new(ggml_backend_get_default_buffer_type(small->stream));
+    assert_true(ggml_gallocr_alloc_graph(small->galloc, small->graph));
+    ggml_clear_error();
+}
+
+static void small_end(struct small *small) {
+    ggml_backend_free(small->stream);
+    ggml_gallocr_free(small->galloc);
+    ggml_backend_buffer_free(small->memory);
+    ggml_free(small->nodes);
+    ggml_free(small->leafs);
+}
+
+// All of its elements.
+static void expect(const struct ggml_tensor *tensor, float expected) {
+    float values[ROW * ROW];
+    ggml_backend_tensor_get(tensor, values, 0, ggml_nbytes(tensor));
+    assert_string_equal(ggml_last_error(), "");
+    for (int64_t i = 0; i < ggml_nelements(tensor); ++i) {
+        if (values[i] != expected)
+            fail_msg("'%s' has %g, expected %g", tensor->name, (double)values[i], (double)expected);
+    }
+}
+
+// A product of operands that the second device has whole, split along different axes: on the first
+// one they don't fit each other, and nothing is computed there.
+static void test_operands_on_one_device(void **state) {
+    (void)state;
+    static struct split_plan plan = {
+        .n_devices = 2, .weights = {0, 1}, .rules = {{.prefix = "a", .axis = 1}, {.prefix = "b"}}};
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    struct small small;
+    if (!cpu) skip();
+    small_begin(&small, cpu, &plan);
+    struct ggml_tensor *a = leaf(&small, "a", ROW, ROW), *b = leaf(&small, "b", ROW, 4);
+    struct ggml_tensor *product = ggml_mul_mat(small.nodes, a, b);
+    small_place(&small, product);
+    if (ggml_backend_graph_compute(small.stream, small.graph) != GGML_STATUS_SUCCESS)
+        fail_msg("%s", ggml_last_error());
+    expect(product, ROW);
+    small_end(&small);
+}
+
 static int begin(void **state) {
     (void)state;
     virtual_open(&host, "devices=2");
@@ -228,6 +314,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_views_at_one_address, end_test),
         cmocka_unit_test_teardown(test_records_do_not_pile_up, end_test),
         cmocka_unit_test_teardown(test_threads_share_weights, end_test),
+        cmocka_unit_test_teardown(test_operands_on_one_device, end_test),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
