@@ -137,10 +137,12 @@ static void copy_split(const struct access *access, size_t n, size_t offset, siz
     }
 }
 
-// A tensor that every device has in full. A partial sum is written to device 0 and zeroed on the
-// others, so that their sum is the value; reads come from device 0.
+// A tensor that every device has in full. A sum in static memory is written to device 0 and zeroed
+// on the others, so that their sum is the value; reads come from device 0. A computed sum has been
+// added up on all devices, and nodes that read it later take it as it is there.
 static void copy_whole(const struct access *access, size_t n, size_t offset, size_t size) {
-    const bool partial = access->record->state.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL;
+    const bool partial = access->record->state.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL &&
+                         meta_root(access->record->tensor)->op == GGML_OP_NONE;
     copy(access, 0, offset, access->data, size, 1, 0, 0);
     for (size_t j = 1; j < n && access->writes; ++j) {
         if (partial)

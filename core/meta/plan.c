@@ -271,9 +271,11 @@ static unsigned partial_operands(const struct ggml_tensor *node, uint32_t *out_z
 
 // Whether the node may work on parts that are summed later: f(a) + f(b) = f(a + b). The devices
 // with an unwritten part must be the same for all partial operands, since the node is not computed
-// there.
+// there. A result in static memory that holds a sum must stay one, and not be added up there.
 static bool is_carried(const struct meta_record *record, unsigned partial, bool mixed) {
-    return partial && !mixed && !record->is_fallback && meta_is_linear(record->tensor, partial) &&
+    const struct meta_record *root = meta_record_get(meta_root(record->tensor));
+    return partial && !mixed && root && !is_static_partial(root) && !record->is_fallback &&
+           meta_is_linear(record->tensor, partial) &&
            record->state.axis == GGML_BACKEND_SPLIT_AXIS_MIRRORED;
 }
 

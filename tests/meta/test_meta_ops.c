@@ -319,6 +319,16 @@ BUILD(partial_halves) {
     return ggml_cast(CTX, x, GGML_TYPE_F32);
 }
 
+// The sum in static memory is read after each addition.
+BUILD(accumulated) {
+    (void)user;
+    struct ggml_tensor *x = ggml_mul_mat(CTX, leaf2(run, "a", 64, 48), leaf2(run, "b", 64, 5));
+    struct ggml_tensor *sum = ggml_add_inplace(CTX, leaf2(run, "total", 48, 5), x);
+    struct ggml_tensor *first = ggml_sqr(CTX, sum);
+    ggml_build_forward_expand(run->graph, first);
+    return ggml_add(CTX, first, ggml_add_inplace(CTX, sum, ggml_scale(CTX, x, 0.5f)));
+}
+
 BUILD(converted) {
     (void)user;
     struct ggml_tensor *x = ggml_mul_mat(CTX, leaf2(run, "a", 64, 48), leaf2(run, "b", 64, 5));
@@ -498,6 +508,12 @@ static const struct op_case op_cases[] = {
      partial_halves,
      DERIVED,
      {{.prefix = "half", .axis = GGML_BACKEND_SPLIT_AXIS_PARTIAL}}},
+    {"accumulated",
+     accumulated,
+     GATHERED,
+     {{.prefix = "a", .axis = 0},
+      {.prefix = "b", .axis = 0},
+      {.prefix = "total", .axis = GGML_BACKEND_SPLIT_AXIS_PARTIAL}}},
     {"converted, rows", converted, DERIVED, {{.prefix = "a", .axis = 1}}},
     {"converted, columns", converted, DERIVED, {{.prefix = "b", .axis = 1}}},
     {"converted, a sum",

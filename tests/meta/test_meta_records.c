@@ -293,6 +293,30 @@ static void test_operands_on_one_device(void **state) {
     small_end(&small);
 }
 
+// A sum over devices that is added up, then replaced by the application between two graphs.
+static void test_write_to_a_sum(void **state) {
+    (void)state;
+    static struct split_plan plan = {
+        .n_devices = 2,
+        .weights = {1, 1},
+        .rules = {{.prefix = "a"}, {.prefix = "b"}, {.prefix = "rows", .axis = 1}}};
+    struct small small;
+    small_begin(&small, virtual_device(&host, 0), &plan);
+    struct ggml_tensor *a = leaf(&small, "a", 8, 4), *b = leaf(&small, "b", 8, 1);
+    struct ggml_tensor *sum = ggml_mul_mat(small.nodes, a, b);
+    ggml_set_output(sum);
+    struct ggml_tensor *result = ggml_mul_mat(small.nodes, leaf(&small, "rows", 4, 4), sum);
+    small_place(&small, result);
+    struct ggml_cgraph first = ggml_graph_view(small.graph, 0, 1);
+    struct ggml_cgraph second = ggml_graph_view(small.graph, 1, 2);
+    assert_int_equal(ggml_backend_graph_compute(small.stream, &first), GGML_STATUS_SUCCESS);
+    expect(sum, 8.0f);
+    fill(sum, 10.0f);
+    assert_int_equal(ggml_backend_graph_compute(small.stream, &second), GGML_STATUS_SUCCESS);
+    expect(result, 40.0f);
+    small_end(&small);
+}
+
 static int begin(void **state) {
     (void)state;
     virtual_open(&host, "devices=2");
@@ -315,6 +339,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_records_do_not_pile_up, end_test),
         cmocka_unit_test_teardown(test_threads_share_weights, end_test),
         cmocka_unit_test_teardown(test_operands_on_one_device, end_test),
+        cmocka_unit_test_teardown(test_write_to_a_sum, end_test),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
