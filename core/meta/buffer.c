@@ -322,6 +322,7 @@ ggml_backend_buffer_t meta_buffer_alloc_ctx(struct ggml_context *ctx,
     if (placed) {
         // Views that were resolved on the way have no memory yet.
         ++meta->epoch;
+        meta->is_placed = true;
         return buffer;
     }
     forget(ctx, buffer);

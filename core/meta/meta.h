@@ -115,6 +115,7 @@ struct meta_record {
     bool is_fallback;
     meta_state state;           // UNKNOWN for a view that cuts through devices: it has no slices
     bool is_static;             // its slices have memory of their own, which they keep
+    struct meta_record *owner;  // of that memory, if the tensor is a copy of the owner's struct
     bool reads_partial;         // of static memory: right only where sums may be partial
     struct ggml_tensor *slices; // one per device; without data until it is placed
     struct ggml_tensor *cuts[GGML_MAX_SRC]; // one per device, or NULL
@@ -127,6 +128,7 @@ struct meta_record {
 struct meta_buffer {
     struct meta_device *device;
     bool is_static;
+    bool is_placed; // static memory: its tensors have their slices
     ggml_backend_buffer_t *members[META_MAX_DEVICES]; // static memory may need several per device
     size_t n_members[META_MAX_DEVICES];               // allocated and used
     char *bases[META_MAX_DEVICES];                    // where META_BASE is; NULL for static memory

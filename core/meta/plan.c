@@ -100,8 +100,12 @@ static bool reduce(struct planner *planner, const struct ggml_tensor *tensor) {
     struct meta_step *step = add_step(planner, META_STEP_REDUCE);
     if (!step || !fill_reduction(planner, record, &step->reduction)) return false;
     for (size_t j = 0; j < planner->plan->n; ++j) {
-        ggml_backend_buffer_type_t buft = record->slices[j].buffer->buft;
-        const size_t bytes = ggml_backend_buft_get_alloc_size(buft, &record->slices[j]);
+        const ggml_backend_buffer_t buffer = record->slices[j].buffer;
+        if (!buffer) {
+            ggml_fail(GGML_HOST_INVALID_ARGUMENT, "meta device: '%s' has no memory", tensor->name);
+            return false;
+        }
+        const size_t bytes = ggml_backend_buft_get_alloc_size(buffer->buft, &record->slices[j]);
         planner->plan->received_bytes = MAX(planner->plan->received_bytes, bytes);
     }
     return true;

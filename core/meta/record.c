@@ -63,11 +63,14 @@ static struct meta_identity identity_of(const struct ggml_tensor *tensor) {
                                   .data = meta_root(tensor)->data};
 }
 
+static bool is_same_layout(const struct meta_layout *a, const struct meta_layout *b) {
+    return a->type == b->type && a->offset == b->offset &&
+           memcmp(a->ne, b->ne, sizeof(a->ne)) == 0 && memcmp(a->nb, b->nb, sizeof(a->nb)) == 0;
+}
+
 static bool is_same(const struct meta_identity *a, const struct meta_identity *b) {
     return a->op == b->op && a->view_src == b->view_src && a->data == b->data &&
-           a->layout.type == b->layout.type && a->layout.offset == b->layout.offset &&
-           memcmp(a->layout.ne, b->layout.ne, sizeof(a->layout.ne)) == 0 &&
-           memcmp(a->layout.nb, b->layout.nb, sizeof(a->layout.nb)) == 0;
+           is_same_layout(&a->layout, &b->layout);
 }
 
 // The state of a tensor of the meta device: a slice per device.
@@ -86,7 +89,7 @@ static struct meta_record *record_new(const struct ggml_tensor *tensor, size_t n
 }
 
 bool meta_record_is_passing(const struct meta_record *record) {
-    return !record->is_static;
+    return !record->is_static || record->owner;
 }
 
 void meta_record_ref(struct meta_record *record) {
@@ -162,6 +165,37 @@ static struct meta_record *enter(struct meta_buffer *buffer, const struct ggml_t
     return record;
 }
 
+// The record of the tensor that got the memory when the buffer was made.
+static struct meta_record *find_owner(const struct meta_buffer *buffer,
+                                      const struct meta_identity *identity) {
+    for (size_t i = 0; i < buffer->n_slots; ++i) {
+        struct meta_record *record = buffer->slots[i];
+        if (!record || meta_record_is_passing(record)) continue;
+        if (record->identity.data == identity->data &&
+            is_same_layout(&record->identity.layout, &identity->layout)) {
+            return record;
+        }
+    }
+    return NULL;
+}
+
+// A tensor in static memory that is no view and was not there when it was made is a copy of one
+// that was: training computes copies of graphs. It shares the slices' memory.
+static void adopt(const struct meta_buffer *buffer, struct meta_record *record) {
+    record->owner = NULL;
+    record->is_static = false;
+    if (!buffer->is_placed || record->identity.view_src) return;
+    record->owner = find_owner(buffer, &record->identity);
+    if (!record->owner) return;
+    record->is_static = true;
+    record->state = record->owner->state;
+    for (size_t j = 0; j < buffer->device->n; ++j) {
+        record->slices[j] = record->owner->slices[j];
+        record->slices[j].op = GGML_OP_NONE;
+        memset(record->slices[j].src, 0, sizeof(record->slices[j].src));
+    }
+}
+
 // A record whose memory is not static is reset if it is of an earlier graph, or if the tensor isn't
 // what it was: another one may be at that address.
 struct meta_record *meta_record_get(const struct ggml_tensor *tensor) {
@@ -180,6 +214,7 @@ struct meta_record *meta_record_get(const struct ggml_tensor *tensor) {
         record->is_resolved = false;
         record->epoch = buffer->epoch;
         record->identity = identity;
+        adopt(buffer, record);
     }
     return record;
 }

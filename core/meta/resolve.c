@@ -78,20 +78,30 @@ static bool can_sum(const meta_state *state, enum ggml_type type) {
     return state->axis != GGML_BACKEND_SPLIT_AXIS_PARTIAL || type == GGML_TYPE_F32;
 }
 
-// Derives the state of a computed tensor. If it writes into the memory of another one, the derived
-// split must be that of the memory; otherwise it becomes a fallback.
+// Whether a result of that state may be written to that memory. Sums that are added up in place
+// later go into whole slices, which a view is not sure to have.
+static bool fits_memory(const struct meta_record *record, const meta_state *memory, size_t n) {
+    if (meta_state_equal(&record->state, memory, n)) return true;
+    return record->is_static && record->state.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL &&
+           memory->axis == GGML_BACKEND_SPLIT_AXIS_MIRRORED;
+}
+
+// Derives the state of a computed tensor. If it writes into the memory of another one, or into
+// slices that it has already, the derived split must be that of the memory; otherwise it becomes a
+// fallback.
 static void derive(struct meta_record *record, struct meta_operand *operands) {
     const struct ggml_tensor *tensor = record->tensor;
     const size_t n = device_with(tensor)->n;
     meta_state memory = plain(GGML_BACKEND_SPLIT_AXIS_MIRRORED);
-    if (tensor->view_src) {
-        memory = state_of_view(tensor);
+    if (tensor->view_src || record->is_static) {
+        memory = tensor->view_src ? state_of_view(tensor) : record->state;
         if (memory.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL)
             memory.axis = GGML_BACKEND_SPLIT_AXIS_MIRRORED;
     }
     bool derived = !record->is_fallback && meta_derive(tensor, operands, n, &record->state) &&
                    can_sum(&record->state, tensor->type);
-    if (derived && tensor->view_src) derived = meta_state_equal(&record->state, &memory, n);
+    if (derived && (tensor->view_src || record->is_static))
+        derived = fits_memory(record, &memory, n);
     if (derived) return;
     record->is_fallback = true;
     record->state = memory;
@@ -129,6 +139,7 @@ static void describe(struct ggml_tensor *slice, const struct ggml_tensor *tensor
 static bool place_view(struct meta_record *record, size_t j, size_t offset) {
     struct ggml_tensor *slice = &record->slices[j];
     struct meta_record *root = meta_record_get(record->tensor->view_src);
+    if (root->owner) root = root->owner; // which stays
     slice->view_src = &root->slices[j];
     slice->view_offs = offset;
     if (!slice->view_src->buffer) return true;

@@ -317,6 +317,98 @@ static void test_write_to_a_sum(void **state) {
     small_end(&small);
 }
 
+// --- copies of a tensor's struct -----------------------------------------------------------------
+
+// Programs copy the struct of a tensor that has memory, and mean the same memory.
+static void test_copy_of_a_struct(void **state) {
+    (void)state;
+    static struct split_plan plan = {
+        .n_devices = 2, .weights = {1, 1}, .rules = {{.prefix = "w", .axis = 1}}};
+    struct matrix matrix;
+    float values[N_ROWS][ROW];
+    matrix_begin(&matrix, &plan);
+    struct ggml_tensor copy = *matrix.w;
+    ggml_backend_tensor_get(&copy, values, 0, sizeof(values));
+    for (int i = 0; i < N_ROWS; ++i)
+        assert_true(values[i][0] == (float)i && values[i][ROW - 1] == (float)i);
+    values[0][0] = 7.0f;
+    ggml_backend_tensor_set(&copy, &values[0][0], matrix.w->nb[1] * 40, sizeof(float));
+    ggml_backend_tensor_get(matrix.w, values, 0, sizeof(values));
+    assert_true(values[40][0] == 7.0f && values[40][1] == 40.0f);
+    assert_string_equal(ggml_last_error(), "");
+    struct ggml_context *ctx = new_context(1);
+    struct ggml_tensor *view = ggml_view_2d(ctx, &copy, ROW, N_ROWS, copy.nb[1], 0);
+    values[40][0] = values[50][1] = -1.0f;
+    ggml_backend_tensor_get(view, values, 0, sizeof(values));
+    assert_true(values[40][0] == 7.0f && values[50][1] == 50.0f);
+    ggml_free(ctx);
+    matrix_end(&matrix);
+}
+
+// Another tensor at the address of the copy, which is of other memory.
+static void test_another_copy_at_its_address(void **state) {
+    (void)state;
+    static struct split_plan plan = {.n_devices = 2, .weights = {1, 1}};
+    struct small small;
+    small_begin(&small, virtual_device(&host, 0), &plan);
+    struct ggml_tensor *a = leaf(&small, "a", 8, 4), *b = leaf(&small, "b", 8, 4);
+    small_place(&small, ggml_add(small.nodes, a, b));
+    fill(a, 2.0f);
+    fill(b, 3.0f);
+    struct ggml_tensor copy = *a;
+    expect(&copy, 2.0f);
+    copy = *b;
+    expect(&copy, 3.0f);
+    struct ggml_tensor *half = ggml_view_2d(small.nodes, &copy, 8, 2, copy.nb[1], 0);
+    expect(half, 3.0f);
+    copy = *a;
+    expect(half, 2.0f);
+    small_end(&small);
+}
+
+// The copy of a product in static memory is computed, and its sum is there.
+static void test_copy_of_a_node(void **state) {
+    (void)state;
+    static struct split_plan plan = {
+        .n_devices = 2, .weights = {1, 1}, .rules = {{.prefix = "a"}, {.prefix = "b"}}};
+    struct small small;
+    small_begin(&small, virtual_device(&host, 0), &plan);
+    struct ggml_tensor *a = leaf(&small, "a", 8, 4), *b = leaf(&small, "b", 8, 1);
+    struct ggml_tensor *product = ggml_mul_mat(small.leafs, a, b);
+    struct ggml_tensor *result = ggml_scale(small.nodes, product, 2.0f);
+    small_place(&small, result);
+    struct ggml_tensor copy = *product;
+    struct ggml_tensor *nodes[] = {&copy};
+    struct ggml_cgraph graph = ggml_graph_view(small.graph, 0, 1);
+    graph.nodes = nodes;
+    if (ggml_backend_graph_compute(small.stream, &graph) != GGML_STATUS_SUCCESS)
+        fail_msg("%s", ggml_last_error());
+    expect(&copy, 8.0f);
+    expect(product, 8.0f);
+    small_end(&small);
+}
+
+// A copy that says it is at an address where nothing is has no slices, which is told.
+static void test_copy_of_nothing(void **state) {
+    (void)state;
+    static struct split_plan plan = {
+        .n_devices = 2, .weights = {1, 1}, .rules = {{.prefix = "a"}, {.prefix = "b"}}};
+    struct small small;
+    small_begin(&small, virtual_device(&host, 0), &plan);
+    struct ggml_tensor *a = leaf(&small, "a", 8, 4), *b = leaf(&small, "b", 8, 1);
+    struct ggml_tensor *product = ggml_mul_mat(small.leafs, a, b);
+    small_place(&small, ggml_scale(small.nodes, product, 2.0f));
+    struct ggml_tensor copy = *product;
+    struct ggml_tensor *nodes[] = {&copy};
+    struct ggml_cgraph graph = ggml_graph_view(small.graph, 0, 1);
+    graph.nodes = nodes;
+    copy.data = (char *)copy.data + 8;
+    assert_int_equal(ggml_backend_graph_compute(small.stream, &graph), GGML_STATUS_FAILED);
+    assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
+    ggml_clear_error();
+    small_end(&small);
+}
+
 static int begin(void **state) {
     (void)state;
     virtual_open(&host, "devices=2");
@@ -340,6 +432,10 @@ int main(void) {
         cmocka_unit_test_teardown(test_threads_share_weights, end_test),
         cmocka_unit_test_teardown(test_operands_on_one_device, end_test),
         cmocka_unit_test_teardown(test_write_to_a_sum, end_test),
+        cmocka_unit_test_teardown(test_copy_of_a_struct, end_test),
+        cmocka_unit_test_teardown(test_another_copy_at_its_address, end_test),
+        cmocka_unit_test_teardown(test_copy_of_a_node, end_test),
+        cmocka_unit_test_teardown(test_copy_of_nothing, end_test),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
