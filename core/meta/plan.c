@@ -195,10 +195,17 @@ static struct ggml_tensor *fallback_node(struct planner *planner, struct meta_st
     return result;
 }
 
+// Whether the node writes into that memory: its own, and AdamW's into that of its moments.
+static bool writes_to(const struct ggml_tensor *node, const struct ggml_tensor *root) {
+    if (root == meta_root(node)) return true;
+    return node->op == GGML_OP_OPT_STEP_ADAMW &&
+           (root == meta_root(node->src[2]) || root == meta_root(node->src[3]));
+}
+
 // Marks the copies that the node writes, which are scattered back to the slices.
 static void mark_written(struct meta_step *step, const struct ggml_tensor *node) {
     for (struct meta_whole *whole = step->wholes; whole; whole = whole->next) {
-        if (whole->root == meta_root(node)) whole->is_written = true;
+        if (writes_to(node, whole->root)) whole->is_written = true;
     }
 }
 
@@ -217,7 +224,7 @@ static bool add_fallback(struct planner *planner, struct ggml_tensor *node) {
                                               .nodes = &nodes[j],
                                               .use_counts = planner->counts};
     }
-    if (needs_whole(node)) mark_written(step, node);
+    mark_written(step, node);
     GGML_LOG_DEBUG("meta device: '%s' (op %s) is computed from gathered operands\n", node->name,
                    ggml_op_name(node->op));
     return true;

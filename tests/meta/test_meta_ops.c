@@ -312,6 +312,18 @@ BUILD(adam_step) {
     return ggml_sqr(CTX, step);
 }
 
+// The step changes the moments too, which later nodes read.
+BUILD(adam_moments) {
+    (void)user;
+    struct ggml_tensor *w = leaf2(run, "w", 32, 48), *m = leaf2(run, "moment", 32, 48);
+    struct ggml_tensor *v = ggml_sqr(CTX, leaf2(run, "v", 32, 48));
+    ggml_set_param(w);
+    struct ggml_tensor *step = ggml_opt_step_adamw(CTX, w, leaf2(run, "g", 32, 48), m, v,
+                                                   ggml_sigmoid(CTX, leaf2(run, "params", 7, 1)));
+    ggml_build_forward_expand(run->graph, step);
+    return ggml_add(CTX, ggml_sqr(CTX, step), ggml_add(CTX, ggml_sqr(CTX, m), v));
+}
+
 // Halves are added up as halves.
 BUILD(partial_halves) {
     (void)user;
@@ -504,6 +516,14 @@ static const struct op_case op_cases[] = {
      DERIVED,
      {{.prefix = "w", .axis = 1}, {.prefix = "v", .axis = 1}, {.prefix = "m", .axis = 1}}},
     {"adam step, mirrored weight", adam_step, GATHERED, {{.prefix = "g", .axis = 1}}},
+    {"adam moments",
+     adam_moments,
+     DERIVED,
+     {{.prefix = "w", .axis = 1}, {.prefix = "v", .axis = 1}, {.prefix = "m", .axis = 1}}},
+    {"adam moments, mirrored weight",
+     adam_moments,
+     GATHERED,
+     {{.prefix = "v", .axis = 1}, {.prefix = "m", .axis = 0}}},
     {"partial halves",
      partial_halves,
      DERIVED,
