@@ -63,6 +63,14 @@ static bool allocate(struct ggml_opt_context *opt, struct ggml_cgraph *graph) {
     return true;
 }
 
+// Whether nothing else went through the scheduler since. Dynamic graphs can't be taken again, so
+// for those computing tells.
+static bool is_held(const struct ggml_opt_context *opt) {
+    if (!opt->static_graphs) return true;
+    struct ggml_tensor *last = opt->computed->nodes[opt->computed->n_nodes - 1];
+    return ggml_backend_sched_get_tensor_backend(opt->sched, last) != NULL;
+}
+
 // Gradient sums of a new period begin at 0. A graph that is allocated already is used again: with a
 // period of 1, static graphs are allocated once for training and once for each change to
 // validation.
@@ -89,7 +97,7 @@ bool opt_alloc(struct ggml_opt_context *opt, bool backward) {
                   "step was prepared for less");
         return false;
     }
-    opt->ready = opt->allocated == graph || allocate(opt, graph);
+    opt->ready = (opt->allocated == graph && is_held(opt)) || allocate(opt, graph);
     return opt->ready;
 }
 
@@ -147,7 +155,8 @@ static bool set_step_params(struct ggml_opt_context *opt) {
     return false;
 }
 
-// A failed evaluation leaves the context ready for another opt_alloc(). The counter of the period
+// A failed evaluation leaves the context ready for another opt_alloc(), which takes a static graph
+// anew: the scheduler may have lost it. The counter of the period
 // advances with gradients only: evaluations in between do not disturb it.
 bool opt_eval(struct ggml_opt_context *opt, struct ggml_opt_result *result) {
     if (!opt->ready) {
@@ -158,7 +167,10 @@ bool opt_eval(struct ggml_opt_context *opt, struct ggml_opt_result *result) {
     opt->ready = false;
     if (opt->next == GGML_OPT_BUILD_TYPE_OPT && !set_step_params(opt)) return false;
     const enum ggml_status status = ggml_backend_sched_graph_compute(opt->sched, opt->computed);
-    if (status != GGML_STATUS_SUCCESS) return false;
+    if (status != GGML_STATUS_SUCCESS) {
+        if (opt->static_graphs) opt->allocated = NULL;
+        return false;
+    }
     if (opt->next == GGML_OPT_BUILD_TYPE_OPT) ++opt->iteration;
     if (opt->next != GGML_OPT_BUILD_TYPE_FORWARD)
         opt->in_period = (opt->in_period + 1) % opt->period;

@@ -300,6 +300,60 @@ static void test_forward_and_reset(void **state) {
     free_model(&m);
 }
 
+// --- the scheduler is shared ---------------------------------------------------------------------
+
+enum { N_TURNS = 4 };
+
+// Something else that the scheduler computes.
+static void infer(struct model *m) {
+    struct ggml_context *ctx = new_context();
+    struct ggml_cgraph *graph = ggml_new_graph_custom(ctx, GRAPH_SIZE, false);
+    ggml_build_forward_expand(graph, outputs_of(ctx, m));
+    ggml_backend_sched_reset(sched);
+    assert_true(ggml_backend_sched_alloc_graph(sched, graph));
+    assert_int_equal(ggml_backend_sched_graph_compute(sched, graph), GGML_STATUS_SUCCESS);
+    ggml_backend_sched_reset(sched);
+    ggml_free(ctx);
+}
+
+// Two contexts train by turns, and an evaluation of one is spoiled by a graph that the scheduler
+// computes after the allocation: each goes on as if it were alone.
+static void test_contexts_by_turns(void **state) {
+    (void)state;
+    struct model models[3];
+    struct ggml_context *computes[3];
+    ggml_opt_context_t opts[3];
+    ggml_opt_dataset_t set = new_points(1);
+    for (int i = 0; i < 3; ++i) {
+        models[i] = new_model(N_POINTS);
+        computes[i] = new_context();
+        opts[i] = new_static(&models[i], computes[i], 1, GGML_OPT_OPTIMIZER_TYPE_ADAMW);
+    }
+    for (int step = 0; step < N_TURNS; ++step)
+        run_batch(opts[0], set, 0, true, NULL);
+    for (int step = 0; step < N_TURNS; ++step) {
+        run_batch(opts[1], set, 0, true, NULL);
+        run_batch(opts[2], set, 0, true, NULL);
+        infer(&models[2]);
+        ggml_opt_alloc(opts[2], true);
+        infer(&models[2]);
+        ggml_clear_error();
+        ggml_opt_eval(opts[2], NULL);
+        // Either the scheduler takes the graph again or it tells: then nothing was changed.
+        if (ggml_last_status() == GGML_HOST_OK) fail_msg("computed without memory");
+    }
+    for (int k = 0; k < N_IN; ++k) {
+        assert_true(value_of(models[1].w, k) == value_of(models[0].w, k));
+        assert_true(value_of(models[2].w, k) == value_of(models[0].w, k));
+    }
+    for (int i = 0; i < 3; ++i) {
+        ggml_opt_free(opts[i]);
+        ggml_free(computes[i]);
+        free_model(&models[i]);
+    }
+    ggml_opt_dataset_free(set);
+}
+
 // --- fit -----------------------------------------------------------------------------------------
 
 static int64_t last_epoch;
@@ -493,6 +547,7 @@ int main(void) {
         cmocka_unit_test(test_accumulated_gradients),
         cmocka_unit_test(test_dynamic_graphs_do_the_same),
         cmocka_unit_test(test_forward_and_reset),
+        cmocka_unit_test(test_contexts_by_turns),
         cmocka_unit_test(test_fit_finds_the_line),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_empty_result),
