@@ -126,7 +126,11 @@ static bool make_node_state(struct ggml_opt_context *opt, int i) {
 static bool make_states(struct ggml_opt_context *opt) {
     opt->n_states = ggml_graph_n_nodes(opt->forward);
     opt->states = ggml_mem_calloc((size_t)opt->n_states, sizeof(opt->states[0]));
-    if (!opt->states) return false;
+    if (!opt->states) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_opt_alloc: no memory to list %d nodes",
+                  opt->n_states);
+        return false;
+    }
     for (int i = 0; i < opt->n_states; ++i) {
         if (!make_node_state(opt, i)) return false;
     }
@@ -199,7 +203,10 @@ static bool states_fit(const struct ggml_opt_context *opt) {
 static bool add_gradients(struct ggml_opt_context *opt) {
     struct ggml_tensor **accumulators =
         ggml_mem_calloc((size_t)opt->n_states, sizeof(accumulators[0]));
-    if (!accumulators) return false;
+    if (!accumulators) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_opt_alloc: no memory to list the gradients");
+        return false;
+    }
     for (int i = 0; i < opt->n_states; ++i)
         accumulators[i] = opt->states[i].grad_acc;
     opt->grad = ggml_graph_dup(opt->ctx_compute, opt->forward, true);
@@ -234,17 +241,39 @@ static bool add_steps(struct ggml_opt_context *opt) {
     return opt->opt && !ggml_graph_error(opt->opt);
 }
 
+// After a failure: the next graph is the first again. Of the one that failed, which has a loss
+// already, nothing can be made.
+static void forget_first(struct ggml_opt_context *opt) {
+    ggml_backend_buffer_free(opt->state_buffer);
+    ggml_free(opt->ctx_state);
+    ggml_mem_free(opt->states);
+    opt->state_buffer = NULL;
+    opt->ctx_state = NULL;
+    opt->states = NULL;
+    opt->n_states = 0;
+    opt->forward = NULL;
+}
+
 // Order: the static case has its results in the state context, which must exist before the loss; a
 // dynamic graph's results belong to its own context, and the state context is sized by the graph
-// with loss. States are made once, by the first graph; later ones must have the same nodes.
+// with loss.
+static bool begin_first(struct ggml_opt_context *opt) {
+    if (opt->static_graphs && !make_context(opt)) return false;
+    if (!add_loss(opt, opt->static_graphs ? opt->ctx_state : opt->ctx_compute)) return false;
+    if (!opt->static_graphs && !make_context(opt)) return false;
+    if (opt->build_type > GGML_OPT_BUILD_TYPE_FORWARD && !make_states(opt)) return false;
+    return allocate_states(opt);
+}
+
+// States are made once, by the first graph; later ones, which only dynamic graphs have, must have
+// the same nodes.
 bool opt_build(struct ggml_opt_context *opt, enum ggml_opt_build_type type) {
     const bool first = opt->ctx_state == NULL;
     opt->grad = opt->opt = NULL;
-    if (first && opt->static_graphs && !make_context(opt)) return false;
-    if (!add_loss(opt, opt->static_graphs ? opt->ctx_state : opt->ctx_compute)) return false;
-    if (first && !opt->static_graphs && !make_context(opt)) return false;
-    if (first && opt->build_type > GGML_OPT_BUILD_TYPE_FORWARD && !make_states(opt)) return false;
-    if (first && !allocate_states(opt)) return false;
+    if (first ? !begin_first(opt) : !add_loss(opt, opt->ctx_compute)) {
+        if (first) forget_first(opt);
+        return false;
+    }
     if (type == GGML_OPT_BUILD_TYPE_FORWARD) return true;
     if (!first && !states_fit(opt)) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
 #include "ggml-cpu.h"
@@ -354,6 +355,73 @@ static void test_contexts_by_turns(void **state) {
     ggml_opt_dataset_free(set);
 }
 
+// --- without memory ------------------------------------------------------------------------------
+
+static bool may_allocate(void *context) {
+    int *left = context;
+    return (*left)-- != 0;
+}
+
+// Trains with dynamic graphs after a first allocation in which number n fails; false if there are
+// not so many.
+static bool trains_after_failure(int n, float *out_w) {
+    struct model m = new_model(N_POINTS);
+    struct ggml_opt_params params =
+        ggml_opt_default_params(sched, GGML_OPT_LOSS_TYPE_MEAN_SQUARED_ERROR);
+    params.get_opt_pars = fast;
+    ggml_opt_context_t opt = ggml_opt_init(params);
+    ggml_opt_dataset_t set = new_points(1);
+    struct ggml_context *compute = new_context();
+    struct ggml_cgraph *graph = ggml_new_graph_custom(compute, GRAPH_SIZE, true);
+    tensor_t outputs = outputs_of(compute, &m);
+    ggml_build_forward_expand(graph, outputs);
+    ggml_opt_prepare_alloc(opt, compute, graph, m.inputs, outputs);
+    int left = n;
+    ggml_clear_error();
+    ggml_mem_set_fault_hook(may_allocate, &left);
+    ggml_opt_alloc(opt, true);
+    ggml_mem_set_fault_hook(NULL, NULL);
+    const bool failed = ggml_last_status() != GGML_HOST_OK;
+    if (failed) {
+        for (int step = 0; step < N_TURNS; ++step)
+            run_dynamic(opt, &m, set, 0, true, NULL);
+        for (int k = 0; k < N_IN; ++k)
+            out_w[k] = value_of(m.w, k);
+    }
+    ggml_free(compute);
+    ggml_opt_dataset_free(set);
+    ggml_opt_free(opt);
+    free_model(&m);
+    assert_int_equal(failed, left < 0); // and told
+    return failed;
+}
+
+static void test_first_allocation_fails(void **state) {
+    (void)state;
+    float expected[N_IN], w[N_IN];
+    int n = 0;
+    struct model m = new_model(N_POINTS);
+    struct ggml_context *compute = new_context();
+    ggml_opt_context_t opt = new_static(&m, compute, 1, GGML_OPT_OPTIMIZER_TYPE_ADAMW);
+    ggml_opt_dataset_t set = new_points(1);
+    for (int step = 0; step < N_TURNS; ++step)
+        run_batch(opt, set, 0, true, NULL);
+    for (int k = 0; k < N_IN; ++k)
+        expected[k] = w[k] = value_of(m.w, k);
+    for (; trains_after_failure(n, w); ++n) {
+        for (int k = 0; k < N_IN; ++k) {
+            if (fabsf(w[k] - expected[k]) >= 1e-6f)
+                fail_msg("after failure %d: %g instead of %g", n, (double)w[k],
+                         (double)expected[k]);
+        }
+    }
+    assert_true(n > 6);
+    ggml_opt_dataset_free(set);
+    ggml_opt_free(opt);
+    ggml_free(compute);
+    free_model(&m);
+}
+
 // --- fit -----------------------------------------------------------------------------------------
 
 static int64_t last_epoch;
@@ -548,6 +616,7 @@ int main(void) {
         cmocka_unit_test(test_dynamic_graphs_do_the_same),
         cmocka_unit_test(test_forward_and_reset),
         cmocka_unit_test(test_contexts_by_turns),
+        cmocka_unit_test(test_first_allocation_fails),
         cmocka_unit_test(test_fit_finds_the_line),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_empty_result),
