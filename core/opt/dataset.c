@@ -59,8 +59,11 @@ ggml_opt_dataset_t ggml_opt_dataset_init(enum ggml_type type_data, enum ggml_typ
     dataset->shard = ndata_shard;
     dataset->n_shards = ndata / ndata_shard;
     dataset->order = ggml_mem_calloc((size_t)dataset->n_shards + 1, sizeof(dataset->order[0]));
-    if (!dataset->order || !make_tensors(dataset, type_data, type_label, ne_datapoint, ne_label))
-        goto fail;
+    if (!dataset->order) goto fail;
+    if (!make_tensors(dataset, type_data, type_label, ne_datapoint, ne_label)) {
+        ggml_opt_dataset_free(dataset);
+        return NULL;
+    }
     dataset->shard_bytes = shard_bytes(dataset, dataset->data);
     if (dataset->labels) dataset->shard_label_bytes = shard_bytes(dataset, dataset->labels);
     for (int64_t i = 0; i < dataset->n_shards; ++i)

@@ -186,6 +186,9 @@ static void test_bad_data_sets_are_refused(void **state) {
     assert_null(ggml_opt_dataset_init(f32, f32, 1, 1, 0, 1));
     assert_null(ggml_opt_dataset_init(f32, f32, 1, 1, 4, 0));
     assert_null(ggml_opt_dataset_init(f32, f32, INT64_MAX / 2, 1, 4, 1));
+    ggml_clear_error();
+    assert_null(ggml_opt_dataset_init(GGML_TYPE_Q8_0, f32, 3, 1, 4, 1)); // no whole block
+    assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
     ggml_opt_dataset_free(NULL);
 }
 
