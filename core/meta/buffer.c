@@ -303,6 +303,15 @@ static bool resolve_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer) 
     return true;
 }
 
+// Views of tensors in other buffers, as far as those are placed.
+static bool place_views(struct ggml_context *ctx) {
+    for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        if (!t->view_src || t->buffer || !t->view_src->buffer) continue;
+        if (ggml_backend_view_init(t) != GGML_STATUS_SUCCESS) return false;
+    }
+    return true;
+}
+
 // Memory for weights: each device gets what its slices take, in as many buffers as its limit asks
 // for.
 ggml_backend_buffer_t meta_buffer_alloc_ctx(struct ggml_context *ctx,
@@ -319,6 +328,8 @@ ggml_backend_buffer_t meta_buffer_alloc_ctx(struct ggml_context *ctx,
     for (size_t j = 0; j < meta->device->n && placed; ++j)
         placed = place_all(ctx, buffer, j);
     meta_unlock();
+    // Without tensors that need memory there is no buffer, but there may be views all the same.
+    if (placed || buffer->size == 0) placed = place_views(ctx) && placed;
     if (placed) {
         // Views that were resolved on the way have no memory yet.
         ++meta->epoch;

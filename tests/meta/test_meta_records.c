@@ -85,6 +85,34 @@ static void test_views_at_one_address(void **state) {
     matrix_end(&matrix);
 }
 
+// Views in a context whose own tensors get memory: of those, of the matrix, or of nothing else.
+static void test_views_placed_with_a_context(void **state) {
+    (void)state;
+    struct matrix matrix;
+    float value = -1.0f;
+    matrix_begin(&matrix, &mirrored);
+    for (int n_own = 0; n_own < 2; ++n_own) {
+        struct ggml_context *ctx = new_context(4);
+        struct ggml_tensor *row = ggml_view_1d(ctx, matrix.w, ROW, 9 * matrix.w->nb[1]);
+        struct ggml_tensor *doubled = n_own ? ggml_scale(ctx, row, 2.0f) : NULL;
+        ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, matrix.stream);
+        assert_int_equal(buffer != NULL, n_own);
+        assert_ptr_equal(row->buffer, matrix.buffer);
+        assert_ptr_equal(row->data, (char *)matrix.w->data + 9 * matrix.w->nb[1]);
+        struct ggml_cgraph *graph = ggml_new_graph(ctx);
+        if (doubled) {
+            ggml_build_forward_expand(graph, doubled);
+            assert_int_equal(ggml_backend_graph_compute(matrix.stream, graph), GGML_STATUS_SUCCESS);
+        }
+        ggml_backend_tensor_get(doubled ? doubled : row, &value, 0, sizeof(value));
+        assert_true(value == (doubled ? 18.0f : 9.0f));
+        assert_string_equal(ggml_last_error(), "");
+        ggml_backend_buffer_free(buffer);
+        ggml_free(ctx);
+    }
+    matrix_end(&matrix);
+}
+
 // --- graphs with views of the matrix -------------------------------------------------------------
 
 struct graph {
@@ -428,6 +456,7 @@ static int end(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_views_at_one_address, end_test),
+        cmocka_unit_test_teardown(test_views_placed_with_a_context, end_test),
         cmocka_unit_test_teardown(test_records_do_not_pile_up, end_test),
         cmocka_unit_test_teardown(test_threads_share_weights, end_test),
         cmocka_unit_test_teardown(test_operands_on_one_device, end_test),
