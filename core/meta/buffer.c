@@ -187,7 +187,10 @@ int32_t meta_buffer_alloc(ggml_backend_buffer_type_t buft, size_t size,
         ggml_backend_buffer_type_t member_type =
             ggml_backend_dev_buffer_type(buffer->device->devices[j]);
         const size_t alignment = ggml_backend_buft_get_alignment(member_type);
-        if (size > SIZE_MAX - alignment) goto fail;
+        if (size > SIZE_MAX - alignment) {
+            ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory for %zu bytes", size);
+            goto fail;
+        }
         ggml_backend_buffer_t member = add_member(buffer, j, size + alignment);
         if (!member) goto fail;
         buffer->bases[j] = aligned_base(member);
@@ -240,7 +243,8 @@ static bool is_owner(const struct ggml_tensor *tensor, ggml_backend_buffer_t buf
 }
 
 // The end of the run of tensors from `first` that fits into one buffer of device j. The first
-// tensor is taken even if it is too large, so that allocating fails with the plugin's message.
+// tensor is taken even if it is too large, so that allocating fails with the plugin's message. All
+// have records since resolve_all().
 static struct ggml_tensor *range_end(struct ggml_context *ctx, ggml_backend_buffer_t buffer,
                                      size_t j, struct ggml_tensor *first, size_t *out_size) {
     struct meta_buffer *meta = buffer->context;

@@ -108,7 +108,10 @@ static char *make_name(const struct meta_device *device, ggml_backend_t *streams
 // Streams of all members are opened with the same parameters.
 ggml_backend_t meta_stream_new(struct meta_device *device, const char *params) {
     struct meta_stream *stream = ggml_mem_calloc(1, sizeof(*stream));
-    if (!stream) return NULL;
+    if (!stream) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory for a stream");
+        return NULL;
+    }
     stream->device = device;
     for (size_t j = 0; j < device->n; ++j) {
         stream->streams[j] = ggml_backend_dev_init(device->devices[j], params);
@@ -118,7 +121,10 @@ ggml_backend_t meta_stream_new(struct meta_device *device, const char *params) {
         }
     }
     stream->name = make_name(device, stream->streams);
-    if (!stream->name) goto fail;
+    if (!stream->name) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory for a stream's name");
+        goto fail;
+    }
     meta_group_begin(stream);
     stream->base =
         (struct ggml_backend){.table = &stream_table, .device = &device->base, .context = stream};
