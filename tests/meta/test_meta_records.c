@@ -17,7 +17,7 @@
 
 static struct virtual_host host;
 
-enum { ROW = 32, N_ROWS = 64, N_VIEWS = 60, N_GRAPHS = 40, N_THREADS = 4 };
+enum { ROW = 32, THE_ROW = 5, N_ROWS = 64, N_VIEWS = 60, N_GRAPHS = 40, N_THREADS = 4 };
 
 // --- a matrix in static memory, whose row i is full of i -----------------------------------------
 
@@ -25,7 +25,7 @@ struct matrix {
     ggml_backend_dev_t device;
     ggml_backend_t stream;
     struct ggml_context *ctx;
-    struct ggml_tensor *w;
+    struct ggml_tensor *w, *row; // a view of one of its rows, which is in every graph
     ggml_backend_buffer_t buffer;
 };
 
@@ -41,6 +41,7 @@ static void matrix_begin(struct matrix *matrix, struct split_plan *plan) {
     matrix->stream = ggml_backend_dev_init(matrix->device, NULL);
     matrix->ctx = new_context(4);
     matrix->w = ggml_set_name(ggml_new_tensor_2d(matrix->ctx, GGML_TYPE_F32, ROW, N_ROWS), "w");
+    matrix->row = ggml_view_1d(matrix->ctx, matrix->w, ROW, THE_ROW * matrix->w->nb[1]);
     matrix->buffer = ggml_backend_alloc_ctx_tensors(matrix->ctx, matrix->stream);
     assert_non_null(matrix->buffer);
     for (int i = 0; i < ROW * N_ROWS; ++i)
@@ -121,25 +122,26 @@ struct graph {
     struct ggml_tensor *x, *sum;
 };
 
-// The sum of N_VIEWS rows, `first` and every seventh behind it, with x added to each.
+// The sum of N_VIEWS rows, `first` and every seventh behind it, and of one that all graphs share,
+// with x added to each.
 static void graph_begin(struct graph *graph, struct matrix *matrix, int first) {
     graph->ctx = new_context(4 * N_VIEWS + 8);
     graph->graph = ggml_new_graph(graph->ctx);
     graph->x = ggml_new_tensor_1d(graph->ctx, GGML_TYPE_F32, ROW);
     ggml_set_input(graph->x);
-    graph->sum = NULL;
+    graph->sum = ggml_add(graph->ctx, graph->x, matrix->row);
     for (int i = 0; i < N_VIEWS; ++i) {
         const size_t offset = (size_t)((7 * i + first) % N_ROWS) * matrix->w->nb[1];
         struct ggml_tensor *row = ggml_view_1d(graph->ctx, matrix->w, ROW, offset);
         row = ggml_add(graph->ctx, row, graph->x);
-        graph->sum = graph->sum ? ggml_add(graph->ctx, graph->sum, row) : row;
+        graph->sum = ggml_add(graph->ctx, graph->sum, row);
     }
     ggml_set_output(graph->sum);
     ggml_build_forward_expand(graph->graph, graph->sum);
 }
 
 static float expected_sum(int first, float x) {
-    float sum = 0.0f;
+    float sum = THE_ROW + x;
     for (int i = 0; i < N_VIEWS; ++i)
         sum += (float)((7 * i + first) % N_ROWS) + x;
     return sum;
@@ -185,6 +187,32 @@ static void test_records_do_not_pile_up(void **state) {
     matrix_end(&matrix); // before the other stream, whose plan has records of the buffer
     ggml_backend_free(other);
     ggml_free(kept.ctx);
+}
+
+// One stream may be computing with the slices of a view of weights while another one plans: they
+// are not written again.
+static void test_slices_in_use_stay(void **state) {
+    (void)state;
+    struct matrix matrix;
+    struct graph graphs[2];
+    matrix_begin(&matrix, &mirrored);
+    ggml_backend_buffer_type_t buft = ggml_backend_get_default_buffer_type(matrix.stream);
+    ggml_gallocr_t galloc = ggml_gallocr_new(buft);
+    for (int i = 0; i < 2; ++i) {
+        graph_begin(&graphs[i], &matrix, i);
+        assert_true(graph_compute(&graphs[i], galloc, matrix.stream, i));
+        meta_lock();
+        struct ggml_tensor *slice = &meta_record_get(matrix.row)->slices[1];
+        if (i == 0)
+            ggml_set_name(slice, "seen");
+        else
+            assert_string_equal(slice->name, "seen");
+        meta_unlock();
+    }
+    for (int i = 0; i < 2; ++i)
+        ggml_free(graphs[i].ctx);
+    ggml_gallocr_free(galloc);
+    matrix_end(&matrix);
 }
 
 // --- threads -------------------------------------------------------------------------------------
@@ -458,6 +486,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_views_at_one_address, end_test),
         cmocka_unit_test_teardown(test_views_placed_with_a_context, end_test),
         cmocka_unit_test_teardown(test_records_do_not_pile_up, end_test),
+        cmocka_unit_test_teardown(test_slices_in_use_stay, end_test),
         cmocka_unit_test_teardown(test_threads_share_weights, end_test),
         cmocka_unit_test_teardown(test_operands_on_one_device, end_test),
         cmocka_unit_test_teardown(test_write_to_a_sum, end_test),
