@@ -135,6 +135,45 @@ static void test_every_call_may_fail_with_a_list_of_sums(void **state) {
     plugin_dir_close(&dir);
 }
 
+// --- a plugin that may not be unmapped
+
+// Loads a copy of the plugin that this process has not seen, with the n-th call failing.
+static bool load_a_copy(long n) {
+    char name[64];
+    snprintf(name, sizeof(name), "ggml-stays-%ld.so", n);
+    plugin_dir_add_from(&dir, FIXTURES, "ggml-stays.so", name);
+    fault_arm(n);
+    expect_message(ggml_plugin_load(plugin_dir_path(&dir, name), NULL));
+    const bool failed = fault_disarm();
+    if (plugin_dir_record(&dir, name)->stage >= GGML_PLUGIN_STAGE_MAP) assert_true(is_mapped(name));
+    unload_everything();
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, name), NULL), GGML_HOST_OK);
+    unload_everything();
+    assert_true(is_mapped(name));
+    return failed;
+}
+
+// Loads the one that an earlier round left mapped.
+static bool load_again(long n) {
+    fault_arm(n);
+    expect_message(ggml_plugin_load(plugin_dir_path(&dir, "ggml-stays.so"), NULL));
+    const bool failed = fault_disarm();
+    assert_true(is_mapped("ggml-stays.so"));
+    unload_everything();
+    return failed;
+}
+
+static void test_a_plugin_that_stays_is_mapped_whatever_fails(void **state) {
+    (void)state;
+    plugin_dir_open(&dir);
+    add("ggml-stays.so");
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-stays.so"), NULL), GGML_HOST_OK);
+    unload_everything();
+    sweep_twice(load_again, 3, 10);
+    assert_true(sweep(load_a_copy) > 20);
+    plugin_dir_close(&dir);
+}
+
 // --- a plugin that leaves nothing behind
 
 static void test_a_thousand_cycles_leave_nothing_behind(void **state) {
@@ -170,6 +209,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_call_may_fail),
         cmocka_unit_test(test_every_call_may_fail_with_a_list_of_sums),
+        cmocka_unit_test(test_a_plugin_that_stays_is_mapped_whatever_fails),
         cmocka_unit_test(test_a_thousand_cycles_leave_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,7 +256,11 @@ static enum ggml_host_status open_library(struct candidate *candidate, struct ho
     if (!plugin->library) return explain_linker(candidate, message);
     reach(candidate, GGML_PLUGIN_STAGE_MAP);
     const bool is_copy = !by_path || file->original < 0;
-    return dl_check_mapping(plugin->library, is_copy ? file->handle : file->original, path);
+    const enum ggml_host_status status =
+        dl_check_mapping(plugin->library, is_copy ? file->handle : file->original, path);
+    // What is not known to be the file is left mapped, but not remembered as the file.
+    if (status != GGML_HOST_OK && plugin->stays) plugin->library = NULL;
+    return status;
 }
 
 // Maps the file that was examined. Only where its path has to be given to the linker could another
@@ -270,9 +274,11 @@ static enum ggml_host_status map(struct candidate *candidate, struct host_plugin
     const bool by_path = needs.path || !dl_can_open_file(candidate->file.handle, path);
     status = plugin_file_unchanged(&candidate->file, path, by_path);
     if (status != GGML_HOST_OK) return status;
-    plugin->stays = needs.stays;
+    // Before its constructors run: what must stay mapped does so also when something fails later.
+    plugin->stays = needs.stays || (candidate->note.flags & GGML_PLUGIN_FLAG_NO_UNLOAD) != 0;
     plugin->library = plugin_kept_library(&candidate->file.id);
     if (plugin->library) {
+        plugin->stays = true; // it is the list's
         reach(candidate, GGML_PLUGIN_STAGE_MAP);
     } else {
         status = open_library(candidate, plugin, by_path);
@@ -322,8 +328,6 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
     if (status != GGML_HOST_OK) return status;
     plugin->flags = candidate->note.flags;
     plugin->contract_minor = candidate->note.contract_minor;
-    // Set before the entry is called: a plugin that must stay mapped does so also when it fails.
-    plugin->stays |= (plugin->flags & GGML_PLUGIN_FLAG_NO_UNLOAD) != 0;
     plugin->entry = entry;
     ggml_clear_error();
     const int32_t result = entry(&plugin->host, &table);
