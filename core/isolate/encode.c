@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "device/check.h"
 
-// The part of a tensor that a computation depends on: without its name and what backends attach.
+// The part of a tensor that a computation depends on, what the device attached to it excepted.
 enum { COMPARED_BYTES = offsetof(struct ggml_tensor, name) };
 
 // --- tensors -------------------------------------------------------------------------------------
@@ -37,6 +37,7 @@ void encode_tensor(const struct isolated_device *device, const struct ggml_tenso
         out->has_data = 1;
         out->buffer = buffer->id;
         out->offset = (uint64_t)((const char *)tensor->data - (const char *)buffer->memory.data);
+        if (buffer->attaches && tensor->buffer) out->init = (uintptr_t)tensor->extra;
     }
     memcpy(out->name, tensor->name, sizeof(out->name));
     out->name[sizeof(out->name) - 1] = '\0';
@@ -60,8 +61,10 @@ static enum difference compare(const struct known_graph *known, size_t i,
     const bool is_node = i < (size_t)known->n_nodes;
     const int32_t uses = is_node ? graph->use_counts[i] : 0;
     if (isolated_is_extended(tensor)) return OTHER;
-    if (memcmp(tensor, copy, COMPARED_BYTES) == 0 && (!is_node || uses == known->uses[i]))
+    if (memcmp(tensor, copy, COMPARED_BYTES) == 0 && tensor->extra == copy->extra &&
+        (!is_node || uses == known->uses[i])) {
         return SAME;
+    }
     return same_references(tensor, copy) ? CHANGED : OTHER;
 }
 

@@ -224,6 +224,55 @@ static int32_t set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_
     return channel_ask(&buffer->device->channel, &request, -1);
 }
 
+// --- what the device attaches to tensors ---------------------------------------------------------
+
+// With the lock held. Waits, but for tensors of graphs, which are many each time: what uses them
+// fails if this did.
+static enum ggml_host_status tell(struct channel *channel, const struct isolate_tensor described[2],
+                                  bool is_view, bool waits) {
+    const size_t more = is_view ? sizeof(described[1]) : 0;
+    struct isolate_request request = {
+        .kind = waits ? ISOLATE_TENSOR_INIT : ISOLATE_TENSOR_POST, .size = more, .flag = 1};
+    if (!waits) return channel_post(channel, &request, &described[0], &described[1], more);
+    const enum ggml_host_status status = channel_reserve(channel, sizeof(described[0]) + more);
+    if (status != GGML_HOST_OK) return status;
+    request.flag = is_view;
+    memcpy(channel->shared, described, sizeof(described[0]) + more);
+    return channel_call(channel, &request, -1, NULL);
+}
+
+// What is attached to the tensor stays in the other process, which finds it by a number.
+static int32_t init_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tensor) {
+    const struct isolated_buffer *buffer = handle->context;
+    struct isolated_device *device = buffer->device;
+    const bool waits = handle->usage != GGML_BACKEND_BUFFER_USAGE_COMPUTE;
+    struct isolate_tensor described[2];
+    // Of a tensor in error `extra` says why.
+    if (!buffer->attaches || tensor->flags & GGML_TENSOR_FLAG_ERROR) return GGML_HOST_OK;
+    if (!channel_lock(&device->channel)) return GGML_HOST_DEVICE_LOST;
+    tensor->extra = (void *)(uintptr_t)(atomic_fetch_add(&device->next_id, 1) + 1);
+    encode_tensor(device, tensor, &described[0]);
+    described[0].view_offs = tensor->view_offs;
+    if (tensor->view_src) encode_tensor(device, tensor->view_src, &described[1]);
+    const enum ggml_host_status status =
+        tell(&device->channel, described, tensor->view_src != NULL, waits);
+    channel_unlock(&device->channel);
+    return status;
+}
+
+static int32_t reset(ggml_backend_buffer_t handle) {
+    const struct isolated_buffer *buffer = handle->context;
+    struct isolated_device *device = buffer->device;
+    struct isolate_request request = {.kind = ISOLATE_BUFFER_RESET, .id = buffer->id};
+    struct isolate_answer answer = {0};
+    if (!buffer->attaches) return GGML_HOST_OK;
+    if (!channel_lock(&device->channel)) return GGML_HOST_DEVICE_LOST;
+    const enum ggml_host_status status = channel_call(&device->channel, &request, -1, &answer);
+    if (answer.attaches) ++device->generation;
+    channel_unlock(&device->channel);
+    return status;
+}
+
 // --- buffers -------------------------------------------------------------------------------------
 
 static void *buffer_base(ggml_backend_buffer_t buffer) {
@@ -256,11 +305,13 @@ static const struct ggml_buffer_table shared_table = {
     .size = sizeof(shared_table),
     .free = buffer_free,
     .get_base = buffer_base,
+    .init_tensor = init_tensor,
     .memset_tensor = shared_memset,
     .set_tensor = shared_set,
     .get_tensor = shared_get,
     .cpy_tensor = shared_copy,
     .clear = shared_clear,
+    .reset = reset,
     .set_usage = set_usage,
 };
 
@@ -268,11 +319,13 @@ static const struct ggml_buffer_table own_table = {
     .size = sizeof(own_table),
     .free = buffer_free,
     .get_base = buffer_base,
+    .init_tensor = init_tensor,
     .memset_tensor = own_memset,
     .set_tensor = own_set,
     .get_tensor = own_get,
     .cpy_tensor = own_copy,
     .clear = own_clear,
+    .reset = reset,
     .set_usage = set_usage,
 };
 
@@ -298,6 +351,22 @@ static enum ggml_host_status reserve_addresses(size_t size, struct shared_memory
     return GGML_HOST_OK;
 }
 
+// Has the other process make its side.
+static enum ggml_host_status make_there(struct isolated_buffer *buffer, size_t size) {
+    struct isolated_device *device = buffer->device;
+    struct isolate_request request = {.kind = ISOLATE_BUFFER_NEW,
+                                      .id = buffer->id,
+                                      .size = size,
+                                      .flag = (uint32_t)device->memory};
+    struct isolate_answer answer = {0};
+    if (!channel_lock(&device->channel)) return GGML_HOST_DEVICE_LOST;
+    const enum ggml_host_status status =
+        channel_call(&device->channel, &request, buffer->memory.fd, &answer);
+    channel_unlock(&device->channel);
+    buffer->attaches = answer.attaches != 0;
+    return status;
+}
+
 // The file behind shared memory is closed once the other process has it: the mappings keep it
 // alive.
 static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
@@ -316,11 +385,7 @@ static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
     enum ggml_host_status status =
         own ? reserve_addresses(size, &buffer->memory) : shared_memory_new(size, &buffer->memory);
     if (status != GGML_HOST_OK) goto fail;
-    struct isolate_request request = {.kind = ISOLATE_BUFFER_NEW,
-                                      .id = buffer->id,
-                                      .size = own ? size : buffer->memory.size,
-                                      .flag = (uint32_t)device->memory};
-    status = channel_ask(&device->channel, &request, buffer->memory.fd);
+    status = make_there(buffer, own ? size : buffer->memory.size);
     if (status != GGML_HOST_OK) goto fail;
     if (buffer->memory.fd >= 0) close(buffer->memory.fd);
     buffer->memory.fd = -1;

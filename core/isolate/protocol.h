@@ -41,8 +41,12 @@ enum isolate_request_kind {
     ISOLATE_COMPUTE = 12,      // id: stream, graph, size: struct isolate_change that lie in shared
     ISOLATE_GRAPH_FREE = 13,   // graph
     ISOLATE_BUFFER_USAGE = 14, // id, flag: enum ggml_backend_buffer_usage
-    ISOLATE_TENSOR_POST = 15,  // as SET, but in the place of the text: struct isolate_tensor, the
-                               // bytes. No answer; the next use of contents fails if it failed
+    ISOLATE_TENSOR_POST = 15,  // as SET, or with a flag as INIT, but in the place of the text:
+                               // struct isolate_tensor, the bytes or the second. No answer; the
+                               // next use of contents fails if it failed
+    ISOLATE_TENSOR_INIT = 16,  // shared: struct isolate_tensor; with a flag a second, which the
+                               // first is a view of
+    ISOLATE_BUFFER_RESET = 17, // id
 };
 
 // Where a buffer's bytes are.
@@ -71,6 +75,8 @@ struct isolate_answer {
     uint64_t number;
     int32_t status;     // enum ggml_host_status
     int32_t compute;    // enum ggml_status
+    int64_t attaches;   // whether the buffer is told of its tensors, if it is new; whether
+                        // something was attached to any, if it was reset
     int64_t compute_ns; // that the device was busy with the graph, for measurements alone
     int64_t taken_ns;   // since the request came, see wait.h
     char text[ISOLATE_TEXT_SIZE];
@@ -105,6 +111,7 @@ struct isolate_tensor {
     uint64_t view_offs;
     uint64_t buffer; // id, 0: none
     uint64_t offset; // of its data from the buffer's base
+    uint64_t init;   // number of its placing in a buffer that is told of its tensors, 0: none
     char name[GGML_MAX_NAME];
 };
 

@@ -183,7 +183,8 @@ static ggml_backend_buffer_t host_buffer(void *data, size_t size) {
 // One of three kinds: the device's own memory, memory that the device wraps, or plain host
 // memory; the latter two are mapped in both processes. Nothing is left after a failure.
 static enum ggml_host_status new_buffer(struct server *server,
-                                        const struct isolate_request *request, int fd) {
+                                        const struct isolate_request *request, int fd,
+                                        struct isolate_answer *answer) {
     struct served_buffer held = {.id = request->id, .size = request->size};
     const bool own = request->flag == ISOLATE_MEMORY_OWN;
     void *list = server->buffers;
@@ -207,6 +208,7 @@ static enum ggml_host_status new_buffer(struct server *server,
     server->buffers = list;
     if (added) {
         *added = held;
+        answer->attaches = held.buffer->table->init_tensor != NULL;
         return GGML_HOST_OK;
     }
     ggml_backend_buffer_free(held.buffer);
@@ -216,6 +218,7 @@ static enum ggml_host_status new_buffer(struct server *server,
 
 static void free_buffer(struct served_buffer *held) {
     ggml_backend_buffer_free(held->buffer);
+    serve_tensors_free(held);
     if (held->mapped) munmap(held->mapped, held->size);
 }
 
@@ -234,6 +237,19 @@ static enum ggml_host_status status_since(unsigned long failures_before) {
     return ggml_fail_count() == failures_before ? GGML_HOST_OK : ggml_last_status();
 }
 
+// Graphs that are kept may name what was attached to its tensors.
+static enum ggml_host_status reset_buffer(struct server *server, uint64_t id,
+                                          struct isolate_answer *answer) {
+    const unsigned long failures_before = ggml_fail_count();
+    struct served_buffer *held = server_buffer(server, id);
+    if (!held) return ggml_last_status();
+    answer->attaches = held->n_tensors > 0;
+    if (answer->attaches) serve_graph_free(server, 0);
+    ggml_backend_buffer_reset(held->buffer);
+    serve_tensors_free(held);
+    return status_since(failures_before);
+}
+
 // The longest request: what follows the text's place goes on behind it.
 struct request_message {
     struct isolate_request request;
@@ -248,6 +264,24 @@ static bool has_failed_late(struct server *server) {
     return true;
 }
 
+// What the message is about: bytes, or the placing of the tensor. They follow its description.
+static enum ggml_host_status do_posted(const struct server *server,
+                                       const struct isolate_request *request,
+                                       const struct isolate_tensor *from, const char *bytes) {
+    const unsigned long failures_before = ggml_fail_count();
+    struct isolate_tensor owner;
+    struct ggml_tensor tensor;
+    if (request->flag) {
+        const bool is_view = request->size == sizeof(owner);
+        if (is_view) memcpy(&owner, bytes, sizeof(owner));
+        return serve_init(server, from, is_view ? &owner : NULL) ? GGML_HOST_OK
+                                                                 : ggml_last_status();
+    }
+    if (!serve_tensor(server, from, &tensor)) return ggml_last_status();
+    ggml_backend_tensor_set(&tensor, bytes, request->offset, request->size);
+    return status_since(failures_before);
+}
+
 // The description and the bytes lie in the message, `taken` in all. The first failure is kept.
 static void post_tensor(struct server *server, const struct request_message *message,
                         size_t taken) {
@@ -255,23 +289,28 @@ static void post_tensor(struct server *server, const struct request_message *mes
     const size_t head = offsetof(struct isolate_request, text);
     const char *rest = (const char *)message + head;
     struct isolate_tensor from;
-    struct ggml_tensor tensor;
     enum ggml_host_status status = GGML_HOST_INVALID_ARGUMENT;
     ggml_clear_error();
     memcpy(&from, rest, sizeof(from));
     if (!server->device || request->size > ISOLATE_POST_BYTES ||
         taken != head + sizeof(from) + request->size) {
         ggml_fail(status, "a message of another length than it says");
-    } else if (!serve_tensor(server, &from, &tensor)) {
-        status = ggml_last_status();
     } else {
-        const unsigned long failures_before = ggml_fail_count();
-        ggml_backend_tensor_set(&tensor, rest + sizeof(from), request->offset, request->size);
-        status = status_since(failures_before);
+        status = do_posted(server, request, &from, rest + sizeof(from));
     }
     if (status == GGML_HOST_OK || server->late != GGML_HOST_OK) return;
     server->late = status;
     snprintf(server->late_text, sizeof(server->late_text), "%s", ggml_last_error());
+}
+
+// One or two descriptions lie in shared memory.
+static enum ggml_host_status init_tensor(const struct server *server,
+                                         const struct isolate_request *request) {
+    const struct isolate_tensor *from = (const struct isolate_tensor *)(const void *)server->shared;
+    if (server->shared_size < (request->flag ? 2 : 1) * sizeof(*from))
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "more bytes than are shared");
+    return serve_init(server, from, request->flag ? from + 1 : NULL) ? GGML_HOST_OK
+                                                                     : ggml_last_status();
 }
 
 // The description and the bytes lie in shared memory. The offset and size within the tensor are
@@ -376,8 +415,9 @@ static enum ggml_host_status handle(struct server *server, const char *path,
     switch (request->kind) {
     case ISOLATE_START: return start(server, path);
     case ISOLATE_SHARE: return share(server, request, fd);
-    case ISOLATE_BUFFER_NEW: return new_buffer(server, request, fd);
+    case ISOLATE_BUFFER_NEW: return new_buffer(server, request, fd, answer);
     case ISOLATE_BUFFER_FREE: return end_buffer(server, request->id);
+    case ISOLATE_BUFFER_RESET: return reset_buffer(server, request->id, answer);
     case ISOLATE_BUFFER_CLEAR:
         held = has_failed_late(server) ? NULL : server_buffer(server, request->id);
         if (held) ggml_backend_buffer_clear(held->buffer, (uint8_t)request->flag);
@@ -392,6 +432,7 @@ static enum ggml_host_status handle(struct server *server, const char *path,
     case ISOLATE_TENSOR_GET:
     case ISOLATE_TENSOR_MEMSET:
     case ISOLATE_TENSOR_COPY: return access_tensor(server, request);
+    case ISOLATE_TENSOR_INIT: return init_tensor(server, request);
     case ISOLATE_STREAM_NEW: return new_stream(server, request);
     case ISOLATE_STREAM_FREE: return end_stream(server, request->id);
     case ISOLATE_COMPUTE: return compute(server, request, answer);

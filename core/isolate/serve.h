@@ -10,11 +10,21 @@
 // Serves until the application closes its end, and returns the exit status. [init]
 int isolate_serve(const char *plugin_path);
 
+// One to which init_tensor has attached something, or to what it is a view of. It lives as long as
+// that, since the device may have taken its address.
+struct served_tensor {
+    uint64_t init;
+    struct ggml_tensor tensor;
+    struct ggml_tensor owner; // what it is a view of, if it is one
+};
+
 struct served_buffer {
     uint64_t id;
     ggml_backend_buffer_t buffer;
     void *mapped; // shared memory, NULL if the device has its own
     size_t size;
+    struct served_tensor **tensors; // by rising numbers
+    size_t n_tensors, capacity;
 };
 
 struct served_graph {
@@ -55,6 +65,12 @@ void *server_append(void **list, size_t *count, size_t size);
 // Places one tensor that refers to no other one. [stream]
 bool serve_tensor(const struct server *server, const struct isolate_tensor *from,
                   struct ggml_tensor *out_tensor);
+// Calls init_tensor for a tensor that was placed, and keeps what it attaches. `owner` is what the
+// tensor is a view of, or NULL. [stream]
+bool serve_init(const struct server *server, const struct isolate_tensor *from,
+                const struct isolate_tensor *owner);
+// Frees what was kept of the buffer's tensors, which no graph may name any more. [stream]
+void serve_tensors_free(struct served_buffer *held);
 // Makes the graph of a request, or changes one that is known. NULL on failure. [stream]
 struct served_graph *serve_graph(struct server *server, const struct isolate_request *request);
 // An id of 0 frees all. [stream]

@@ -2,6 +2,7 @@
 // Tensors and graphs of the application, made again in the process of an isolated device.
 #include <string.h>
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "isolate/serve.h"
@@ -14,8 +15,22 @@ static bool damaged(const char *what) {
 
 // --- tensors -------------------------------------------------------------------------------------
 
-// A buffer and an offset become an address of this process. Whether the tensor's end lies in the
-// buffer is checked by the wrapper that computes.
+// NULL if there is nothing of that number. O(log n).
+static struct served_tensor *find_attached(const struct served_buffer *held, uint64_t init) {
+    size_t low = 0, high = held->n_tensors;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (held->tensors[middle]->init < init) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < held->n_tensors && held->tensors[low]->init == init ? held->tensors[low] : NULL;
+}
+
+// A buffer and an offset become an address of this process, and a number what was attached. Whether
+// the tensor's end lies in the buffer is checked by the wrapper that computes.
 static bool place(const struct server *server, const struct isolate_tensor *from,
                   struct ggml_tensor *tensor) {
     tensor->buffer = NULL;
@@ -28,7 +43,9 @@ static bool place(const struct server *server, const struct isolate_tensor *from
     char *base = ggml_backend_buffer_get_base(held->buffer);
     tensor->buffer = held->buffer;
     tensor->data = base ? base + from->offset : NULL;
-    return ggml_backend_buffer_init_tensor(held->buffer, tensor) == GGML_STATUS_SUCCESS;
+    const struct served_tensor *attached = find_attached(held, from->init);
+    if (attached) tensor->extra = attached->tensor.extra;
+    return true;
 }
 
 // Numbers that index tables here are checked; extents are checked where they are used.
@@ -51,7 +68,58 @@ static bool fill(const struct isolate_tensor *from, struct ggml_tensor *tensor) 
 bool serve_tensor(const struct server *server, const struct isolate_tensor *from,
                   struct ggml_tensor *out_tensor) {
     memset(out_tensor, 0, sizeof(*out_tensor));
-    return fill(from, out_tensor) && place(server, from, out_tensor);
+    if (!fill(from, out_tensor) || !place(server, from, out_tensor)) return false;
+    const struct served_buffer *held = from->init ? server_buffer(server, from->buffer) : NULL;
+    const struct served_tensor *attached = held ? find_attached(held, from->init) : NULL;
+    if (!attached || !attached->tensor.view_src) return true;
+    out_tensor->view_src = attached->tensor.view_src;
+    out_tensor->view_offs = attached->tensor.view_offs;
+    return true;
+}
+
+// The numbers of a buffer's tensors rise.
+static struct served_tensor *new_tensor(struct served_buffer *held, uint64_t init) {
+    struct served_tensor *added = ggml_mem_calloc(1, sizeof(*added));
+    if (!added || !array_extend(&held->tensors, &held->capacity, held->n_tensors, 1,
+                                sizeof(held->tensors[0]))) {
+        ggml_mem_free(added);
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "the process of an isolated device has no memory");
+        return NULL;
+    }
+    added->init = init;
+    return added;
+}
+
+// Most devices attach nothing: nothing is kept then.
+bool serve_init(const struct server *server, const struct isolate_tensor *from,
+                const struct isolate_tensor *owner) {
+    struct served_buffer *held = from->has_data ? server_buffer(server, from->buffer) : NULL;
+    if (!held) return damaged("a tensor without a buffer");
+    if (held->n_tensors > 0 && held->tensors[held->n_tensors - 1]->init >= from->init)
+        return damaged("a tensor that it had");
+    struct served_tensor *added = new_tensor(held, from->init);
+    if (!added) return false;
+    bool good = serve_tensor(server, from, &added->tensor);
+    if (good && owner) {
+        good = serve_tensor(server, owner, &added->owner);
+        added->tensor.view_src = &added->owner;
+    }
+    good = good &&
+           ggml_backend_buffer_init_tensor(held->buffer, &added->tensor) == GGML_STATUS_SUCCESS;
+    if (good && (added->tensor.extra || added->owner.extra)) {
+        held->tensors[held->n_tensors++] = added;
+    } else {
+        ggml_mem_free(added);
+    }
+    return good;
+}
+
+void serve_tensors_free(struct served_buffer *held) {
+    for (size_t i = 0; i < held->n_tensors; ++i)
+        ggml_mem_free(held->tensors[i]);
+    ggml_mem_free(held->tensors);
+    held->tensors = NULL;
+    held->n_tensors = held->capacity = 0;
 }
 
 // --- graphs --------------------------------------------------------------------------------------
@@ -92,7 +160,6 @@ static bool change(struct served_graph *graph, const struct isolate_change *from
     return true;
 }
 
-// After all have their references: a tensor is placed when what it is a view of is.
 static bool apply(const struct server *server, struct served_graph *graph,
                   const struct isolate_request *request, bool is_new) {
     const struct isolate_change *changes = (const struct isolate_change *)server->shared;
@@ -100,12 +167,8 @@ static bool apply(const struct server *server, struct served_graph *graph,
     for (size_t i = 0; i < request->size; ++i) {
         if (!change(graph, &changes[i], is_new)) return false;
     }
-    for (int views = 0; views < 2; ++views) {
-        for (size_t i = 0; i < request->size; ++i) {
-            struct ggml_tensor *tensor = graph->tensors[changes[i].index];
-            if ((tensor->view_src != NULL) != (views == 1)) continue;
-            if (!place(server, &changes[i].tensor, tensor)) return false;
-        }
+    for (size_t i = 0; i < request->size; ++i) {
+        if (!place(server, &changes[i].tensor, graph->tensors[changes[i].index])) return false;
     }
     if (request->size > 0) graph->view.uid = ggml_graph_next_uid();
     graph->view.structure = request->structure;

@@ -148,6 +148,59 @@ static void test_a_kill_in_the_middle_of_a_transfer(void **state) {
     free(bytes);
 }
 
+// What init_tensor attaches is there for as long as in one process: for transfers, for graphs, and
+// for views, until the buffer is reset.
+static void test_what_a_device_attaches_to_tensors(void **state) {
+    struct virtual_host host;
+    struct small small;
+    float y = 0, part[2];
+    (void)state;
+    virtual_open(&host, "devices=1,attaches=3");
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    small_begin(&small, isolated); // attaches to two
+    struct ggml_tensor *view =
+        ggml_view_1d(small.ctx, small.y, 2, 2 * ggml_type_size(GGML_TYPE_F32));
+    assert_int_equal(ggml_backend_view_init(view), GGML_STATUS_SUCCESS);
+    for (int i = 0; i < 100; ++i) {
+        assert_int_equal(small_compute(&small, (float)i, &y), GGML_STATUS_SUCCESS);
+        assert_true(y == (float)(i * i));
+    }
+    ggml_backend_tensor_get(view, part, 0, sizeof(part));
+    assert_true(part[0] == 4 && part[1] == 9);
+    ggml_backend_tensor_copy(small.y, small.x);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+
+    // A fourth is told when it is placed, or with what follows where nobody waits.
+    struct ggml_tensor *fourth = ggml_view_1d(small.ctx, small.y, 1, 0);
+    assert_int_equal(ggml_backend_view_init(fourth), GGML_STATUS_ALLOC_FAILED);
+    assert_non_null(strstr(ggml_last_error(), "too much is attached"));
+    ggml_clear_error();
+    ggml_backend_buffer_set_usage(small.buffer, GGML_BACKEND_BUFFER_USAGE_COMPUTE);
+    assert_int_equal(ggml_backend_view_init(fourth), GGML_STATUS_SUCCESS);
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_ALLOC_FAILED);
+    assert_non_null(strstr(ggml_last_error(), "too much is attached"));
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+
+    ggml_clear_error();
+    ggml_backend_buffer_reset(small.buffer);
+    struct ggml_tensor *const again[] = {small.x, small.y};
+    for (int i = 0; i < 2; ++i) {
+        void *data = again[i]->data;
+        again[i]->buffer = NULL;
+        again[i]->data = NULL;
+        assert_int_equal(ggml_backend_tensor_alloc(small.buffer, again[i], data),
+                         GGML_STATUS_SUCCESS);
+    }
+    view->buffer = NULL;
+    assert_int_equal(ggml_backend_view_init(view), GGML_STATUS_SUCCESS);
+    assert_int_equal(small_compute(&small, 5, &y), GGML_STATUS_SUCCESS);
+    assert_true(y == 25);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
 // A system that runs out of memory which two processes share ends any process: no more is taken
 // than there is. The limit of files keeps this machine from that, whatever happens.
 static void test_more_memory_than_there_is(void **state) {
@@ -177,6 +230,7 @@ int main(void) {
         cmocka_unit_test(test_a_transfer_that_fails_later_fails_what_follows),
         cmocka_unit_test(test_transfers_of_any_size),
         cmocka_unit_test(test_a_kill_in_the_middle_of_a_transfer),
+        cmocka_unit_test(test_what_a_device_attaches_to_tensors),
         cmocka_unit_test(test_more_memory_than_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,11 @@
 
 enum { LARGEST_ALIGNMENT = 4096 };
 
+struct attached { // to a tensor that was placed, until the buffer is reset
+    struct attached *next;
+    const void *data; // of the tensor
+};
+
 struct memory {
     struct virtual_device *device;
     char *base;    // what tensors see
@@ -15,6 +20,8 @@ struct memory {
     size_t size;
     bool is_reserved; // base is an address range of its own
     bool is_imported; // the storage is the caller's
+    struct attached *attached;
+    int64_t n_attached;
 };
 
 static const struct ggml_buffer_table buffer_table;
@@ -47,6 +54,15 @@ static bool reaches(struct virtual_device *device, const struct memory *memory,
     return (memory && config.reads_peers) || (config.reads_host && is_host(tensor));
 }
 
+// Whether init_tensor has attached to this tensor what it should have.
+static bool is_attached(const struct memory *memory, const struct ggml_tensor *tensor) {
+    const struct attached *item = memory->attached;
+    if (device_config(memory->device).attaches == 0) return true;
+    while (item && item != tensor->extra)
+        item = item->next;
+    return item && item->data == tensor->data;
+}
+
 char *memory_resolve(struct virtual_device *device, const struct ggml_tensor *tensor, size_t offset,
                      size_t size) {
     const struct memory *memory = memory_of(tensor);
@@ -56,6 +72,10 @@ char *memory_resolve(struct virtual_device *device, const struct ggml_tensor *te
         return NULL;
     }
     if (!memory) return (char *)tensor->data + offset;
+    if (!is_attached(memory, tensor)) {
+        log_violation(index, "tensor '%s' has not what init_tensor attached", tensor->name);
+        return NULL;
+    }
     const char *data = tensor->data;
     const size_t start = (size_t)(data - memory->base);
     if (data < memory->base || start > memory->size || offset > memory->size - start ||
@@ -240,8 +260,18 @@ static void storage_free(char *storage) {
     if (storage) host->free(host, storage);
 }
 
+static void detach_all(struct memory *memory) {
+    while (memory->attached) {
+        struct attached *next = memory->attached->next;
+        ggml_aligned_free(memory->attached, sizeof(*memory->attached));
+        memory->attached = next;
+    }
+    memory->n_attached = 0;
+}
+
 static void memory_free(struct memory *memory) {
     struct virtual_device *device = memory->device;
+    detach_all(memory);
     if (memory->is_reserved) space_release(memory->base, memory->size);
     if (!memory->is_imported) {
         storage_free(memory->storage);
@@ -266,13 +296,33 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
     return ((struct memory *)buffer->context)->base;
 }
 
+static int32_t attach(struct memory *memory, struct ggml_tensor *tensor) {
+    const int64_t most = device_config(memory->device).attaches;
+    if (most == 0) return GGML_HOST_OK;
+    struct attached *item = memory->n_attached < most ? ggml_aligned_malloc(sizeof(*item)) : NULL;
+    if (!item) {
+        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: too much is attached", memory->device->name);
+        return GGML_HOST_OUT_OF_MEMORY;
+    }
+    *item = (struct attached){memory->attached, tensor->data};
+    memory->attached = item;
+    ++memory->n_attached;
+    tensor->extra = item;
+    return GGML_HOST_OK;
+}
+
 static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
-    const struct memory *memory = buffer->context;
+    struct memory *memory = buffer->context;
     const size_t alignment = buffer->buft->table->get_alignment(buffer->buft);
     if (!tensor->view_src && ((uintptr_t)tensor->data - (uintptr_t)memory->base) % alignment != 0) {
         log_violation(memory->device->index, "tensor '%s' is not aligned to %zu", tensor->name,
                       alignment);
     }
+    return attach(memory, tensor);
+}
+
+static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
+    detach_all(buffer->context);
     return GGML_HOST_OK;
 }
 
@@ -288,6 +338,7 @@ static const struct ggml_buffer_table buffer_table = {
     .get_tensor_2d = buffer_get_2d,
     .cpy_tensor = buffer_copy,
     .clear = buffer_clear,
+    .reset = buffer_reset,
 };
 
 static bool take(struct virtual_device *device, size_t size) {
