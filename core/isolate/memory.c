@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "base/mem.h"
 #include "device/check.h"
+#include "device/tensor_access.h"
 #include "isolate/encode.h"
 
 enum {
@@ -94,7 +95,7 @@ struct transfer {
     const struct ggml_tensor *tensor;
     const char *from; // of the application: to be set
     char *to;         // to be read; NULL: set
-    size_t piece;     // whole blocks, so that a block isn't divided
+    size_t piece;     // bytes
 };
 
 // Where piece i lies in shared memory: its description, then its bytes.
@@ -144,11 +145,19 @@ static enum ggml_host_status move_pieces(const struct transfer *t, size_t offset
     return status;
 }
 
+// Whole blocks, so that none is divided, and as many bytes as the device takes at once: all where
+// it takes whole tensors alone.
+static size_t choose_piece(const struct ggml_tensor *tensor, size_t offset, size_t size) {
+    const size_t unit = tensor_access_unit(tensor), block = ggml_type_size(tensor->type);
+    if (unit >= size || size % unit != 0 || offset % unit != 0) return size;
+    const size_t step = unit % block == 0 ? unit : unit * block;
+    return step >= PIECE_BYTES ? step : PIECE_BYTES / step * step;
+}
+
 // The lock is released now and then, so that a large transfer doesn't hold up other streams.
 static int32_t move(struct transfer *t, size_t offset, size_t size) {
     struct channel *channel = &t->buffer->device->channel;
-    const size_t block = ggml_type_size(t->tensor->type);
-    t->piece = PIECE_BYTES / block * block;
+    t->piece = choose_piece(t->tensor, offset, size);
     while (size > 0) {
         const size_t part = MIN(size, PIECES * t->piece);
         if (!channel_lock(channel)) return GGML_HOST_DEVICE_LOST;
@@ -428,6 +437,12 @@ static bool type_is_host(ggml_backend_buffer_type_t buft) {
     return device_of(buft)->memory != ISOLATE_MEMORY_OWN;
 }
 
+static size_t type_access_unit(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
+    ggml_backend_buffer_type_t original = device_of(buft)->original_buft;
+    return original->table->get_access_unit ? original->table->get_access_unit(original, tensor)
+                                            : 1;
+}
+
 static const struct ggml_buffer_type_table type_table = {
     .size = sizeof(type_table),
     .get_name = type_name,
@@ -436,6 +451,7 @@ static const struct ggml_buffer_type_table type_table = {
     .get_max_size = type_max_size,
     .get_alloc_size = type_alloc_size,
     .is_host = type_is_host,
+    .get_access_unit = type_access_unit,
 };
 
 void isolated_buft_init(struct isolated_device *device) {

@@ -114,6 +114,44 @@ static void test_transfers_of_any_size(void **state) {
     free(back);
 }
 
+// A device may take nothing but whole tensors, or rows: a tensor of three rows, longer than a piece
+// and shorter, and of a length that isn't a multiple of a block's.
+static void test_transfers_in_units_of_the_device(void **state) {
+    static const struct {
+        const char *options;
+        size_t row;
+    } units[] = {{"devices=1,unit=0", 3 * 18 * 100000},
+                 {"devices=1,unit=5400000", 18 * 300000},
+                 {"devices=1,unit=1800000", 18 * 100000},
+                 {"devices=1,unit=2000004", 18 * 333334}};
+    const struct ggml_init_params params = {.mem_size = 2 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    (void)state;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); ++i) {
+        const size_t row = units[i].row, size = 3 * row;
+        char *sent = malloc(size), *back = malloc(size);
+        struct virtual_host host;
+        assert_true(sent && back);
+        virtual_open(&host, units[i].options);
+        ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+        struct ggml_context *ctx = ggml_init(params);
+        struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_Q4_0, (int64_t)(size / 18 * 32));
+        ggml_backend_buffer_t buffer =
+            ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(isolated));
+        assert_non_null(buffer);
+        expect_transfer(x, size, sent, back);
+        if (i > 0) expect_transfer(x, row, sent, back);
+        ggml_backend_tensor_set(x, sent, i > 0 ? 18 : row, row);
+        assert_int_equal(ggml_last_status(), GGML_HOST_UNSUPPORTED);
+        ggml_backend_buffer_free(buffer);
+        ggml_free(ctx);
+        assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+        assert_int_equal(virtual_close(&host), 0);
+        free(sent);
+        free(back);
+    }
+}
+
 // Each of eight pieces takes 0.2 seconds, and the process is killed in the second one: the
 // application has sent it and copies the next meanwhile, or the one before.
 static void test_a_kill_in_the_middle_of_a_transfer(void **state) {
@@ -229,6 +267,7 @@ int main(void) {
         cmocka_unit_test(test_the_device_knows_what_memory_is_for),
         cmocka_unit_test(test_a_transfer_that_fails_later_fails_what_follows),
         cmocka_unit_test(test_transfers_of_any_size),
+        cmocka_unit_test(test_transfers_in_units_of_the_device),
         cmocka_unit_test(test_a_kill_in_the_middle_of_a_transfer),
         cmocka_unit_test(test_what_a_device_attaches_to_tensors),
         cmocka_unit_test(test_more_memory_than_there_is),

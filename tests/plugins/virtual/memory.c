@@ -431,6 +431,12 @@ static size_t buft_alloc_size(ggml_backend_buffer_type_t buft, const struct ggml
     return ggml_nbytes(tensor) + (size_t)device_config(buft->context).padding;
 }
 
+static size_t buft_access_unit(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
+    const int64_t unit = device_config(buft->context).unit;
+    (void)tensor;
+    return unit > 0 ? (size_t)unit : SIZE_MAX;
+}
+
 static bool buft_is_host(ggml_backend_buffer_type_t buft) {
     struct virtual_device *device = buft->context;
     return buft == &device->host_buft || device_config(device).host_memory;
@@ -444,6 +450,7 @@ static const struct ggml_buffer_type_table buft_table = {
     .get_max_size = buft_max_size,
     .get_alloc_size = buft_alloc_size,
     .is_host = buft_is_host,
+    .get_access_unit = buft_access_unit,
 };
 
 void memory_init_types(struct virtual_device *device) {
