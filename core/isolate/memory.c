@@ -346,16 +346,27 @@ struct isolated_buffer *isolated_buffer_of(const struct isolated_device *device,
                : NULL;
 }
 
-// Addresses that nobody else has and nobody may use.
+static void give_back(char *from, const char *to) {
+    if (from < to) munmap(from, (size_t)(to - from));
+}
+
+// Addresses that nobody else has and nobody may use, at a multiple of the alignment: of more than a
+// page's only a part is one.
 // PROT_NONE: a program that reads such an address by mistake crashes at once instead of reading
 // something else. MAP_NORESERVE: costs no memory.
-static enum ggml_host_status reserve_addresses(size_t size, struct shared_memory *out_memory) {
+static enum ggml_host_status reserve_addresses(size_t size, size_t alignment,
+                                               struct shared_memory *out_memory) {
     *out_memory = (struct shared_memory){.fd = -1};
     enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
-    void *data =
-        ggml_fault(GGML_FAULT_MAP) ? MAP_FAILED : mmap(NULL, size, PROT_NONE, FLAGS, -1, 0);
-    if (data == MAP_FAILED)
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), more = alignment > page ? alignment : 0;
+    char *all = MAP_FAILED;
+    if (size <= SIZE_MAX / 2 - more && !ggml_fault(GGML_FAULT_MAP))
+        all = mmap(NULL, size + more, PROT_NONE, FLAGS, -1, 0);
+    if (all == MAP_FAILED)
         return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no addresses for a buffer of %zu bytes", size);
+    char *data = all + (more ? (more - (uintptr_t)all % more) % more : 0);
+    give_back(all, data);
+    if (more) give_back(data + GGML_PAD(size, page), all + GGML_PAD(size + more, page));
     *out_memory = (struct shared_memory){-1, data, size};
     return GGML_HOST_OK;
 }
@@ -392,7 +403,8 @@ static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
     buffer->device = device;
     buffer->id = atomic_fetch_add(&device->next_id, 1) + 1;
     enum ggml_host_status status =
-        own ? reserve_addresses(size, &buffer->memory) : shared_memory_new(size, &buffer->memory);
+        own ? reserve_addresses(size, ggml_backend_buft_get_alignment(buft), &buffer->memory)
+            : shared_memory_new(size, &buffer->memory);
     if (status != GGML_HOST_OK) goto fail;
     status = make_there(buffer, own ? size : buffer->memory.size);
     if (status != GGML_HOST_OK) goto fail;

@@ -152,6 +152,33 @@ static void test_transfers_in_units_of_the_device(void **state) {
     }
 }
 
+// Tensors have there the alignment that the device asks for, which may be more than a page's.
+static void test_the_alignment_of_the_device(void **state) {
+    enum { BUFFERS = 8, ALIGNMENT = 1 << 16, SIZE = 3 << 12 };
+    ggml_backend_buffer_t buffers[BUFFERS];
+    struct virtual_host host;
+    struct small small;
+    float y;
+    (void)state;
+    virtual_open(&host, "devices=1,alignment=65536");
+    ggml_clear_error();
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    for (int i = 0; i < BUFFERS; ++i) {
+        buffers[i] =
+            ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(isolated), i * SIZE + 1);
+        assert_non_null(buffers[i]);
+        assert_int_equal((uintptr_t)ggml_backend_buffer_get_base(buffers[i]) % ALIGNMENT, 0);
+        small_begin(&small, isolated);
+        assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+        small_end(&small);
+    }
+    for (int i = 0; i < BUFFERS; ++i)
+        ggml_backend_buffer_free(buffers[i]);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
 // Each of eight pieces takes 0.2 seconds, and the process is killed in the second one: the
 // application has sent it and copies the next meanwhile, or the one before.
 static void test_a_kill_in_the_middle_of_a_transfer(void **state) {
@@ -268,6 +295,7 @@ int main(void) {
         cmocka_unit_test(test_a_transfer_that_fails_later_fails_what_follows),
         cmocka_unit_test(test_transfers_of_any_size),
         cmocka_unit_test(test_transfers_in_units_of_the_device),
+        cmocka_unit_test(test_the_alignment_of_the_device),
         cmocka_unit_test(test_a_kill_in_the_middle_of_a_transfer),
         cmocka_unit_test(test_what_a_device_attaches_to_tensors),
         cmocka_unit_test(test_more_memory_than_there_is),

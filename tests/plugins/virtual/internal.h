@@ -74,7 +74,9 @@ void config_default(struct virtual_config *out_config);
 
 // --- memory --------------------------------------------------------------------------------------
 
-// Addresses that fault when they are touched; NULL on failure.
+enum { VIRTUAL_MAX_ALIGNMENT = 1 << 16 };
+
+// Addresses that fault when they are touched, aligned for every tensor; NULL on failure.
 void *space_reserve(size_t size);
 void space_release(void *base, size_t size);
 

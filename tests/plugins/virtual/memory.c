@@ -6,7 +6,7 @@
 
 #include "internal.h"
 
-enum { LARGEST_ALIGNMENT = 4096 };
+enum { STORAGE_ALIGNMENT = 4096 };
 
 struct attached { // to a tensor that was placed, until the buffer is reset
     struct attached *next;
@@ -252,7 +252,7 @@ static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
 
 static char *storage_new(size_t size) {
     const struct ggml_host_table *host = ggml_sdk_host();
-    return host->alloc(host, size, LARGEST_ALIGNMENT);
+    return host->alloc(host, size, STORAGE_ALIGNMENT);
 }
 
 static void storage_free(char *storage) {
@@ -317,6 +317,7 @@ static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tens
     if (!tensor->view_src && ((uintptr_t)tensor->data - (uintptr_t)memory->base) % alignment != 0) {
         log_violation(memory->device->index, "tensor '%s' is not aligned to %zu", tensor->name,
                       alignment);
+        return GGML_HOST_INVALID_ARGUMENT;
     }
     return attach(memory, tensor);
 }
@@ -419,7 +420,7 @@ static const char *buft_name(ggml_backend_buffer_type_t buft) {
 
 static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
     const int64_t alignment = device_config(buft->context).alignment;
-    return (size_t)MAX(1, MIN(alignment, LARGEST_ALIGNMENT));
+    return (size_t)MAX(1, MIN(alignment, VIRTUAL_MAX_ALIGNMENT));
 }
 
 static size_t buft_max_size(ggml_backend_buffer_type_t buft) {

@@ -8,7 +8,7 @@
 VIRTUAL_OPTION(type, 1, "enum ggml_backend_dev_type")
 VIRTUAL_OPTION(memory, 1073741824, "bytes that buffers may take together")
 VIRTUAL_OPTION(max_buffer, 0, "bytes of the largest buffer; 0: no limit of its own")
-VIRTUAL_OPTION(alignment, 256, "alignment of tensors, a power of two up to 4096")
+VIRTUAL_OPTION(alignment, 256, "alignment of tensors, a power of two up to 65536")
 VIRTUAL_OPTION(padding, 0, "bytes that a tensor occupies beyond its own")
 VIRTUAL_OPTION(unit, 1, "bytes that a transfer begins and ends at; 0: only whole tensors")
 VIRTUAL_OPTION(poison, 1, "fill new memory with NaN")

@@ -180,8 +180,8 @@ static bool is_valid(const struct virtual_config *config) {
     const int64_t alignment = config->alignment;
     return config->type >= GGML_BACKEND_DEVICE_TYPE_CPU &&
            config->type <= GGML_BACKEND_DEVICE_TYPE_ACCEL && config->memory >= 0 &&
-           config->max_buffer >= 0 && config->padding >= 0 && alignment >= 1 && alignment <= 4096 &&
-           (alignment & (alignment - 1)) == 0;
+           config->max_buffer >= 0 && config->padding >= 0 && alignment >= 1 &&
+           alignment <= VIRTUAL_MAX_ALIGNMENT && (alignment & (alignment - 1)) == 0;
 }
 
 static void set_up(struct virtual_device *device, const struct virtual_config *config) {
