@@ -361,25 +361,35 @@ static void map_to_write(const char *path, const struct bytes *bytes) {
     close(fd);
 }
 
+enum { SUM_TEXT = 2 * GGML_SHA256_SIZE + 1 };
+
+static void sum_up(const struct bytes *bytes, char out_text[SUM_TEXT]) {
+    uint8_t digest[GGML_SHA256_SIZE];
+    struct ggml_sha256 sum;
+    ggml_sha256_init(&sum);
+    ggml_sha256_update(&sum, bytes->data, bytes->size);
+    ggml_sha256_final(&sum, digest);
+    for (size_t i = 0; i < sizeof(digest); ++i)
+        snprintf(out_text + 2 * i, 3, "%02x", digest[i]);
+}
+
+static void allow_only(const char *const *sums, size_t count) {
+    const struct ggml_plugin_policy policy = {
+        .size = sizeof(policy), .sha256 = sums, .n_sha256 = count};
+    assert_int_equal(ggml_plugin_set_policy(&policy), GGML_HOST_OK);
+}
+
 static void test_f27_listed_files_are_mapped_from_a_copy(void **state) {
     (void)state;
     bool written = false;
-    char text[2 * GGML_SHA256_SIZE + 1];
+    char text[SUM_TEXT];
     const char *const sums[] = {text};
-    const struct ggml_plugin_policy policy = {
-        .size = sizeof(policy), .sha256 = sums, .n_sha256 = 1};
-    uint8_t digest[GGML_SHA256_SIZE];
-    struct ggml_sha256 sum;
     struct bytes bytes = read_whole(FIXTURES "/ggml-marker.so");
-    ggml_sha256_init(&sum);
-    ggml_sha256_update(&sum, bytes.data, bytes.size);
-    ggml_sha256_final(&sum, digest);
-    for (size_t i = 0; i < sizeof(digest); ++i)
-        snprintf(text + 2 * i, 3, "%02x", digest[i]);
+    sum_up(&bytes, text);
     const char *path = write_whole(&bytes);
     map_to_write(path, &bytes);
     free(bytes.data);
-    assert_int_equal(ggml_plugin_set_policy(&policy), GGML_HOST_OK);
+    allow_only(sums, 1);
     ggml_fault_set_hook(write_through_mapping, &written);
     assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-crafted.so"), NULL),
                      GGML_HOST_OK);
@@ -387,6 +397,40 @@ static void test_f27_listed_files_are_mapped_from_a_copy(void **state) {
     assert_true(written);
     assert_non_null(ggml_backend_dev_by_name("marker0"));
     munmap(mapping, mapping_size);
+}
+
+// A copy is no use of the file, whose inode another file may get when it is gone: that one isn't
+// the first.
+static void test_f27_a_file_after_a_listed_one_is_another(void **state) {
+    (void)state;
+    char texts[2][SUM_TEXT];
+    const char *const sums[] = {texts[0], texts[1]};
+    static const char *const files[] = {"ggml-marker.so", "ggml-gpu.so"};
+    struct stat first, second;
+    ggml_backend_reg_t reg, other;
+    for (int i = 0; i < 2; ++i) {
+        char path[600];
+        snprintf(path, sizeof(path), "%s/%s", FIXTURES, files[i]);
+        struct bytes bytes = read_whole(path);
+        sum_up(&bytes, texts[i]);
+        free(bytes.data);
+    }
+    add_as(files[0], files[0]);
+    allow_only(sums, 2);
+    const size_t n_files = count_open_files();
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, files[0]), &reg), GGML_HOST_OK);
+#ifdef __linux__
+    assert_int_equal(count_open_files(), n_files + 1);
+#endif
+    assert_int_equal(stat(dir.joined, &first), 0);
+    assert_int_equal(unlink(dir.joined), 0);
+    add_as(files[1], files[1]);
+    assert_int_equal(stat(plugin_dir_path(&dir, files[1]), &second), 0);
+    assert_false(first.st_dev == second.st_dev && first.st_ino == second.st_ino);
+    assert_int_equal(ggml_plugin_load(dir.joined, &other), GGML_HOST_OK);
+    assert_ptr_not_equal(reg, other);
+    unload_everything();
+    assert_int_equal(count_open_files(), n_files);
 }
 
 static bool change_note(enum ggml_fault_point point, void *context) {
@@ -451,6 +495,7 @@ int main(void) {
         TEST(test_f7_the_process_is_left_as_it_was),
         TEST(test_f8_a_path_that_the_linker_would_change_is_refused),
         TEST(test_f27_listed_files_are_mapped_from_a_copy),
+        TEST(test_f27_a_file_after_a_listed_one_is_another),
         TEST(test_f27_a_note_that_changed_is_noticed),
         TEST(test_f16_a_file_that_is_too_large_is_not_read),
         TEST(test_f29_loading_it_again_costs_nothing),
