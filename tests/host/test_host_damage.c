@@ -115,6 +115,24 @@ static ElfW(Rela) * relocation_of(const struct bytes *bytes, int64_t tag) {
     return (ElfW(Rela) *)(void *)at(bytes, entry_of(bytes, tag)->d_un.d_ptr);
 }
 
+// Numbers that older headers lack.
+enum { TAG_PACKED_SIZE = 35, TAG_PACKED = 36, TAG_PACKED_ENTRY = 37, SECTION_PACKED = 19 };
+
+// A table of packed relocations (RELR) of two words, in the place of other data.
+static void add_packed(const struct bytes *bytes, size_t first, size_t second) {
+    const size_t where = section_of(bytes, ".rodata")->sh_addr;
+    size_t *words = (size_t *)(void *)at(bytes, where);
+    words[0] = first;
+    words[1] = second;
+    add_entry(bytes, TAG_PACKED, where);
+    add_entry(bytes, TAG_PACKED_ENTRY, sizeof(words[0]));
+    add_entry(bytes, TAG_PACKED_SIZE, 2 * sizeof(words[0]));
+}
+
+static size_t last_word(const struct bytes *bytes) {
+    return (end_of(last_load(bytes)) / sizeof(size_t) - 1) * sizeof(size_t);
+}
+
 static void clear_section(const struct bytes *bytes, const char *name) {
     const ElfW(Shdr) *section = section_of(bytes, name);
     assert_non_null(section);
@@ -138,6 +156,10 @@ SOUND(thread_memory, become(bytes, PT_TLS))
 SOUND(no_libraries, forget(bytes, DT_NEEDED))
 // Any text of the table is a name, with all of the table behind it.
 SOUND(library_of_a_symbol_s_name, set_value(bytes, DT_NEEDED, 1))
+SOUND(packed_relocations, add_packed(bytes, last_load(bytes)->p_vaddr, 7))
+SOUND(packed_relocations_of_no_place, add_packed(bytes, last_word(bytes), 1))
+SOUND(packed_relocations_of_code, add_packed(bytes, code_of(bytes)->p_vaddr, 1);
+      add_entry(bytes, DT_TEXTREL, 0))
 SOUND(hidden_sections, hide(bytes, SHT_DYNSYM); hide(bytes, SHT_GNU_HASH); hide(bytes, SHT_RELA);
       hide(bytes, SHT_INIT_ARRAY); hide(bytes, SHT_FINI_ARRAY); hide(bytes, SHT_GNU_versym);
       hide(bytes, SHT_GNU_verneed))
@@ -243,6 +265,19 @@ WRONG(short_relocation_of_elsewhere, const size_t where = section_of(bytes, ".ro
       add_entry(bytes, DT_RELENT, sizeof(*rel)); add_entry(bytes, DT_RELSZ, sizeof(*rel));
       add_entry(bytes, DT_REL, where))
 
+// An even word is a place, an odd one has a bit for each of those behind it.
+WRONG(packed_elsewhere, add_packed(bytes, last_word(bytes), 1); set_value(bytes, TAG_PACKED, FAR))
+WRONG(packed_of_no_size, add_packed(bytes, last_word(bytes), 1);
+      set_value(bytes, TAG_PACKED_ENTRY, 0))
+WRONG(packed_and_a_half, add_packed(bytes, last_word(bytes), 1);
+      set_value(bytes, TAG_PACKED_SIZE, sizeof(size_t) + 4))
+WRONG(packed_relocation_of_elsewhere, add_packed(bytes, FAR, 1))
+WRONG(packed_relocation_of_code, add_packed(bytes, code_of(bytes)->p_vaddr, 1))
+WRONG(packed_relocation_beyond, add_packed(bytes, last_word(bytes), 3))
+WRONG(packed_relocation_far_beyond,
+      add_packed(bytes, last_word(bytes), (size_t)1 << (8 * sizeof(size_t) - 1) | 1))
+WRONG(packed_relocations_without_a_place, add_packed(bytes, 3, 3))
+
 // Sections, which have to agree with all that.
 WRONG(section_elsewhere, section_of(bytes, ".rodata")->sh_addr = FAR)
 WRONG(section_beyond_the_file_s_part, section_of(bytes, ".bss")->sh_type = SHT_PROGBITS)
@@ -259,6 +294,7 @@ WRONG(other_constructors, section_of(bytes, ".rodata")->sh_type = SHT_INIT_ARRAY
 WRONG(other_destructors, section_of(bytes, ".rodata")->sh_type = SHT_FINI_ARRAY)
 WRONG(other_relocations, section_of(bytes, ".rodata")->sh_type = SHT_RELA)
 WRONG(other_short_relocations, section_of(bytes, ".rodata")->sh_type = SHT_REL)
+WRONG(other_packed_relocations, section_of(bytes, ".rodata")->sh_type = SECTION_PACKED)
 WRONG(constructors_of_another_table,
       set_value(bytes, DT_INIT_ARRAY, section_of(bytes, ".dynamic")->sh_addr))
 WRONG(destructors_of_another_table,
@@ -304,6 +340,9 @@ static void test_f6_what_is_sound_is_accepted(void **state) {
                                              CASE(note_of_nothing),
                                              CASE(thread_memory),
                                              CASE(no_libraries),
+                                             CASE(packed_relocations),
+                                             CASE(packed_relocations_of_no_place),
+                                             CASE(packed_relocations_of_code),
                                              CASE(hidden_sections),
                                              CASE(library_of_a_symbol_s_name)};
     CHECK(FIXTURES "/ggml-marker.so", cases, GGML_HOST_OK);
@@ -384,6 +423,14 @@ static void test_f6_each_clause_of_tables(void **state) {
         CASE(relocation_of_elsewhere),
         CASE(call_of_elsewhere),
         CASE(short_relocation_of_elsewhere),
+        CASE(packed_elsewhere),
+        CASE(packed_of_no_size),
+        CASE(packed_and_a_half),
+        CASE(packed_relocation_of_elsewhere),
+        CASE(packed_relocation_of_code),
+        CASE(packed_relocation_beyond),
+        CASE(packed_relocation_far_beyond),
+        CASE(packed_relocations_without_a_place),
     };
     CHECK(SHARED_CORE, cases, GGML_HOST_DAMAGED_FILE);
 }
@@ -409,6 +456,7 @@ static void test_f6_each_clause_of_sections(void **state) {
         CASE(other_destructors),
         CASE(other_relocations),
         CASE(other_short_relocations),
+        CASE(other_packed_relocations),
         CASE(more_constructors),
         CASE(more_destructors),
         CASE(bytes_in_place_of_zeros),

@@ -28,6 +28,7 @@ enum {
     SECTION_SYMBOLS = 11,
     SECTION_INIT_ARRAY = 14,
     SECTION_FINI_ARRAY = 15,
+    SECTION_PACKED = 19,
     SECTION_GNU_HASH = 0x6ffffff6,
     SECTION_VERSIONS_NEEDED = 0x6ffffffe,
     SECTION_VERSION_SYMBOLS = 0x6fffffff,
@@ -60,12 +61,17 @@ enum tag { // entries of the dynamic section; those that are not here are ignore
     TAG_REL_SIZE = 18,
     TAG_REL_ENTRY = 19,
     TAG_PLT_KIND = 20,
+    TAG_TEXT_RELOCATIONS = 22,
     TAG_PLT = 23,
     TAG_INIT_ARRAY = 25,
     TAG_FINI_ARRAY = 26,
     TAG_INIT_ARRAY_SIZE = 27,
     TAG_FINI_ARRAY_SIZE = 28,
     TAG_RUNPATH = 29,
+    TAG_FLAGS = 30,
+    TAG_PACKED_SIZE = 35, // relative relocations as addresses and bits (RELR)
+    TAG_PACKED = 36,
+    TAG_PACKED_ENTRY = 37,
     N_SMALL_TAGS = 64,
     TAG_GNU_HASH = 0x6ffffef5,
     TAG_VERSION_SYMBOLS = 0x6ffffff0,
@@ -75,7 +81,7 @@ enum tag { // entries of the dynamic section; those that are not here are ignore
     TAG_AUXILIARY = 0x7ffffffd,
     TAG_FILTER = 0x7fffffff,
 };
-enum { FLAG_1_NODELETE = 8 };
+enum { FLAG_TEXT_RELOCATIONS = 4, FLAG_1_NODELETE = 8 };
 
 struct segment { // program header, with its fields widened to 64 bits
     uint32_t type, flags;
@@ -93,6 +99,7 @@ struct elf {
     size_t n_dynamic;
     uint64_t small[N_SMALL_TAGS]; // values of the tags below, 0 if absent
     uint64_t gnu_hash, version_symbols, versions_needed, rela_count, flags_1;
+    bool relocates_text; // the linker makes all of it writable for so long
 };
 
 // Always with the advice to replace the file; returns DAMAGED_FILE.
@@ -292,6 +299,8 @@ static void keep_value(struct elf *elf, uint64_t tag, uint64_t value) {
     if (tag == TAG_RELA_COUNT) elf->rela_count = value;
     if (tag == TAG_VERSIONS_NEEDED) elf->versions_needed = value;
     if (tag == TAG_FLAGS_1) elf->flags_1 = value;
+    if (tag == TAG_TEXT_RELOCATIONS || (tag == TAG_FLAGS && value & FLAG_TEXT_RELOCATIONS))
+        elf->relocates_text = true;
 }
 
 // Tag number i of the dynamic section, and its value.
@@ -349,6 +358,7 @@ static enum ggml_host_status check_tables(const struct elf *elf) {
         find_load(elf, v[TAG_SYMBOLS], symbol, true) &&
         table_is_mapped(elf, v[TAG_RELA], v[TAG_RELA_SIZE], v[TAG_RELA_ENTRY], rela) &&
         table_is_mapped(elf, v[TAG_REL], v[TAG_REL_SIZE], v[TAG_REL_ENTRY], rel) &&
+        table_is_mapped(elf, v[TAG_PACKED], v[TAG_PACKED_SIZE], v[TAG_PACKED_ENTRY], w) &&
         (v[TAG_PLT_SIZE] == 0 || plt_kind_known) &&
         table_is_mapped(elf, v[TAG_PLT], v[TAG_PLT_SIZE], plt_entry, plt_entry) &&
         table_is_mapped(elf, v[TAG_INIT_ARRAY], v[TAG_INIT_ARRAY_SIZE], w, w) &&
@@ -510,6 +520,44 @@ static enum ggml_host_status check_relocations(const struct elf *elf, uint64_t a
     return GGML_HOST_OK;
 }
 
+// Whether the linker can write a word there.
+static bool can_be_relocated(const struct elf *elf, uint64_t address) {
+    const struct segment *load = find_load(elf, address, elf->width, false);
+    return load && (load->flags & FLAG_WRITE || elf->relocates_text);
+}
+
+// One word of packed relocations. An even one is a place, and what follows begins behind it; each
+// bit of an odd one but the lowest stands for one of the words that follow.
+static bool packed_word_is_sound(const struct elf *elf, uint64_t bits, uint64_t *next) {
+    if ((bits & 1) == 0) {
+        *next = bits + elf->width;
+        return can_be_relocated(elf, bits);
+    }
+    if (*next == 0) return false; // behind no place
+    uint64_t place = *next;
+    *next += (8 * elf->width - 1) * elf->width;
+    for (; (bits >>= 1) != 0; place += elf->width)
+        if (bits & 1 && !can_be_relocated(elf, place)) return false;
+    return true;
+}
+
+// As check_relocations() for the packed ones.
+static enum ggml_host_status check_packed(const struct elf *elf, unsigned char *chunk) {
+    uint64_t offset, next = 0;
+    const uint64_t size = elf->small[TAG_PACKED_SIZE];
+    if (size == 0 || !find_offset(elf, elf->small[TAG_PACKED], size, &offset)) return GGML_HOST_OK;
+    for (uint64_t at = 0; at < size; at += CHUNK) {
+        const size_t length = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
+        const enum ggml_host_status status = read_at(elf, offset + at, chunk, length);
+        if (status != GGML_HOST_OK) return status;
+        for (size_t i = 0; i < length; i += elf->width) {
+            if (!packed_word_is_sound(elf, wide(elf, chunk + i), &next))
+                return damaged(elf, "a packed relocation is of memory that can't be written to");
+        }
+    }
+    return GGML_HOST_OK;
+}
+
 // Whether a section that describes a table has the address and size that the dynamic section gives
 // for it.
 static bool table_agrees(const struct elf *elf, const struct image_section *section) {
@@ -525,6 +573,7 @@ static bool table_agrees(const struct elf *elf, const struct image_section *sect
         return address == v[TAG_INIT_ARRAY] && section->size == v[TAG_INIT_ARRAY_SIZE];
     case SECTION_FINI_ARRAY:
         return address == v[TAG_FINI_ARRAY] && section->size == v[TAG_FINI_ARRAY_SIZE];
+    case SECTION_PACKED: return address == v[TAG_PACKED] && section->size == v[TAG_PACKED_SIZE];
     case SECTION_RELA:
     case SECTION_REL: {
         const bool is_rela = section->type == SECTION_RELA;
@@ -616,6 +665,7 @@ static enum ggml_host_status check_contents(const struct elf *elf) {
     if (status == GGML_HOST_OK)
         status =
             check_relocations(elf, v[TAG_PLT], v[TAG_PLT_SIZE], plt_is_rela ? rela : rel, chunk);
+    if (status == GGML_HOST_OK) status = check_packed(elf, chunk);
     // Linkers leave some relocations empty and some zeros behind the strings, but not as many.
     if (status == GGML_HOST_OK)
         status = check_zero_blocks(elf, v[TAG_RELA], v[TAG_RELA_SIZE], BLOCK / 4, chunk);
