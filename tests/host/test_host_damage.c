@@ -490,6 +490,41 @@ static void test_f6_reads_that_fail(void **state) {
     }
 }
 
+// Words that the linker replaces: the file's own folder is one place, whatever the working
+// directory is; what only begins like it is none, and others lead to relative paths.
+static void test_f5_words_that_the_linker_replaces(void **state) {
+    static const struct {
+        int64_t tag;
+        const char *text;
+        bool is_good;
+    } cases[] = {
+        {DT_NEEDED, "x.so", true},          {DT_NEEDED, "$ORIGIN/x", true},
+        {DT_NEEDED, "${ORIGIN}/x", true},   {DT_NEEDED, "$ORIGIN", true},
+        {DT_NEEDED, "$LIB", false},         {DT_NEEDED, "x${LIB}", false},
+        {DT_NEEDED, "$ORIGINAL", false},    {DT_NEEDED, "$ORIGINS/x", false},
+        {DT_NEEDED, "${ORIGIN}s/x", false}, {DT_NEEDED, "$ORIGIN:/x", false},
+        {DT_AUXILIARY, "$LIB", false},      {DT_FILTER, "$PLATFORM", false},
+        {DT_RUNPATH, "$ORIGIN", true},      {DT_RUNPATH, "$ORIGIN:/x", true},
+        {DT_RPATH, "${ORIGIN}:/x", true},   {DT_RPATH, "/x:$ORIGIN/y", true},
+        {DT_RUNPATH, "$ORIGINAL", false},   {DT_RPATH, "${ORIGIN}s", false},
+        {DT_RUNPATH, "/x:$ORIGINS", false}, {DT_RUNPATH, "$LIB", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+        struct bytes bytes = read_whole(FIXTURES "/ggml-marker.so");
+        const size_t place = entry_of(&bytes, DT_NEEDED)->d_un.d_val;
+        char *strings = (char *)at(&bytes, entry_of(&bytes, DT_STRTAB)->d_un.d_ptr);
+        memcpy(strings + place, cases[i].text, strlen(cases[i].text) + 1);
+        forget(&bytes, DT_NEEDED);
+        add_entry(&bytes, cases[i].tag, place);
+        const enum ggml_host_status wanted =
+            cases[i].is_good ? GGML_HOST_OK : GGML_HOST_LINK_FAILED;
+        if (check(&bytes) != wanted) fail_msg("'%s': %s", cases[i].text, ggml_last_error());
+        ggml_clear_error();
+        free(bytes.data);
+    }
+}
+
 // What the loader is told of a sound file: whether it stays mapped.
 static void test_f29_a_file_says_that_it_stays(void **state) {
     (void)state;
@@ -511,6 +546,7 @@ int main(void) {
         cmocka_unit_test(test_f6_each_clause_of_tables),
         cmocka_unit_test(test_f6_each_clause_of_sections),
         cmocka_unit_test(test_f6_reads_that_fail),
+        cmocka_unit_test(test_f5_words_that_the_linker_replaces),
         cmocka_unit_test(test_f29_a_file_says_that_it_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

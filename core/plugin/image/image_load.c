@@ -390,9 +390,16 @@ static enum ggml_host_status read_string(const struct elf *elf, uint64_t at,
 }
 
 // Whether a path is independent of the working directory: absolute, or relative to the file's own
-// folder ($ORIGIN).
-static bool starts_fixed(const char *text) {
-    return text[0] == '/' || strncmp(text, "$ORIGIN", 7) == 0 || strncmp(text, "${ORIGIN}", 9) == 0;
+// folder ($ORIGIN). A longer word that begins so is another, which the linker leaves as it is.
+static bool starts_fixed(const char *text, bool in_list) {
+    static const char *const folders[] = {"$ORIGIN", "${ORIGIN}"};
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); ++i) {
+        const size_t length = strlen(folders[i]);
+        if (strncmp(text, folders[i], length) != 0) continue;
+        const char next = text[length];
+        return next == '/' || next == '\0' || (in_list && next == ':');
+    }
+    return text[0] == '/';
 }
 
 // Whether all elements of a colon-separated list are. An empty element means the working directory;
@@ -400,15 +407,20 @@ static bool starts_fixed(const char *text) {
 static bool list_is_fixed(const char *list) {
     if (list[0] == '\0') return true;
     for (;; ++list) {
-        if (!starts_fixed(list)) return false;
+        if (!starts_fixed(list, true)) return false;
         list += strcspn(list, ":");
         if (*list == '\0') return true;
     }
 }
 
-// Checks the libraries and search paths that the image asks for. Bare names are looked up in the
-// system's folders; relative paths would depend on the working directory and are refused. Sets
-// needs->path where $ORIGIN is used.
+// Whether a name is looked up in the system's folders, or is a fixed path. Words that the linker
+// replaces ($LIB, $PLATFORM) may make a path of it.
+static bool name_is_fixed(const char *name) {
+    return !strpbrk(name, "/$") || starts_fixed(name, false);
+}
+
+// Checks the libraries and search paths that the image asks for: relative paths would depend on the
+// working directory and are refused. Sets needs->path where $ORIGIN is used.
 static enum ggml_host_status check_libraries(const struct elf *elf, struct image_needs *needs) {
     char text[MAX_STRING];
     for (size_t i = 0; i < elf->n_dynamic; ++i) {
@@ -419,7 +431,7 @@ static enum ggml_host_status check_libraries(const struct elf *elf, struct image
         const enum ggml_host_status status = read_string(elf, value_at(elf, i), text);
         if (status != GGML_HOST_OK) return status;
         needs->path |= strstr(text, "$ORIGIN") || strstr(text, "${ORIGIN}");
-        if (is_list ? list_is_fixed(text) : !strchr(text, '/') || starts_fixed(text)) continue;
+        if (is_list ? list_is_fixed(text) : name_is_fixed(text)) continue;
         return ggml_fail(GGML_HOST_LINK_FAILED,
                          "%s: it wants libraries by '%.200s', relative to the working directory, "
                          "which may be anybody's: use $ORIGIN or an absolute path",

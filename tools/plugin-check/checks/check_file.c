@@ -394,14 +394,17 @@ static void *open_library(const struct check_run *run, const struct elf_view *vi
     return dlopen(library, RTLD_LAZY | RTLD_LOCAL);
 }
 
-// An absolute path, or one relative to the plugin's own directory.
+// An absolute path, or one relative to the plugin's own directory: that word ends there.
 static bool starts_fixed(const char *text) {
-    return text[0] == '/' || strncmp(text, "$ORIGIN", 7) == 0 || strncmp(text, "${ORIGIN}", 9) == 0;
+    const int origin = strncmp(text, "$ORIGIN", 7) == 0     ? 7
+                       : strncmp(text, "${ORIGIN}", 9) == 0 ? 9
+                                                            : 0;
+    return origin ? strchr("/:", text[origin]) != NULL : text[0] == '/'; // or the text ends
 }
 
-// A name with a slash is a path.
+// A name with a slash is a path, and one with words that the loader replaces may become one.
 static bool name_is_fixed(const char *name) {
-    return !strchr(name, '/') || starts_fixed(name);
+    return !strpbrk(name, "/$") || starts_fixed(name);
 }
 
 // Opens each needed library as the loader would find it: along the plugin's own run path, then
