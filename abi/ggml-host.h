@@ -141,8 +141,8 @@ struct ggml_plugin_record {
     enum ggml_plugin_stage stage; // the last one reached
     enum ggml_host_status status; // why it stopped there; GGML_HOST_OK when loaded
     const char *message; // for a person: what happened and what to do; of one that is well, what it
-                         // warned of when a helper tried it, or why GGML_ISOLATE left a device out,
-                         // or ""
+                         // warned of when a helper tried it, why GGML_ISOLATE left a device out,
+                         // why what is at its path now could not be loaded, or ""
     const char *missing; // library that could not be found
     ggml_backend_reg_t reg; // NULL unless loaded
     double microseconds;    // spent on it

@@ -176,6 +176,37 @@ static void test_load_by_path(void **state) {
     assert_int_equal(ggml_plugin_unload(NULL), GGML_HOST_INVALID_ARGUMENT);
 }
 
+// As after an update that was cut short: what is in use stays so, and its record says what is wrong
+// with the file.
+static void test_a_second_load_that_fails_changes_nothing(void **state) {
+    (void)state;
+    ggml_backend_reg_t reg, again;
+    size_t n_loaded = 7;
+    char path[600];
+    load_builtins();
+    add("ggml-marker.so");
+    snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, "ggml-marker.so"));
+    assert_int_equal(ggml_plugin_load(path, &reg), GGML_HOST_OK);
+    // Windows does not delete what is mapped.
+    assert_int_equal(rename(path, plugin_dir_path(&dir, "moved")), 0);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fclose(file);
+    assert_int_not_equal(ggml_plugin_load(path, &again), GGML_HOST_OK);
+    assert_null(again);
+    for (int i = 0; i < 2; ++i) {
+        const struct ggml_plugin_record *record = find_record(path);
+        assert_ptr_equal(record->reg, reg);
+        assert_int_equal(record->status, GGML_HOST_OK);
+        assert_int_equal(record->stage, GGML_PLUGIN_STAGE_READY);
+        assert_non_null(strstr(record->message, "ggml-marker.so"));
+        assert_int_equal(ggml_plugin_load_all(dir.path, &n_loaded), GGML_HOST_OK);
+        assert_int_equal(n_loaded, 0);
+    }
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    assert_string_equal(find_record(path)->path, "");
+}
+
 static void test_a_relative_path_is_refused(void **state) {
     (void)state;
     ggml_backend_reg_t reg = NULL;
@@ -597,6 +628,7 @@ int main(void) {
         HOST_TEST(test_a_plugin_of_the_frozen_contract_loads),
         HOST_TEST(test_scanning_again_finds_what_came_and_went),
         HOST_TEST(test_load_by_path),
+        HOST_TEST(test_a_second_load_that_fails_changes_nothing),
         HOST_TEST(test_a_relative_path_is_refused),
         HOST_TEST(test_a_path_of_5000_characters_is_refused),
         HOST_TEST(test_a_relative_or_missing_directory_is_refused),

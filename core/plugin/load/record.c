@@ -80,8 +80,14 @@ void records_put(struct record *record) {
     while (*link && !same_candidate(*link, record))
         link = &(*link)->next;
     old = *link;
-    record->next = old ? old->next : NULL;
-    *link = record;
+    if (old && old->reg && !record->reg) {
+        // The plugin that runs is not the file that was found at its path now.
+        memcpy(old->message, record->message, sizeof(old->message));
+        old = record;
+    } else {
+        record->next = old ? old->next : NULL;
+        *link = record;
+    }
     pthread_mutex_unlock(&records_lock);
     ggml_mem_free(old);
 }
@@ -127,11 +133,13 @@ static int compare_path(const void *key, const void *element) {
 }
 
 // Updates the record of a file that has disappeared, or come back. A loaded plugin stays usable
-// without its file.
+// without its file; what its record says already stays.
 static void note_gone(struct record *record, bool is_there) {
     static const char in_use[] = "its file is gone; it stays in use until it is unloaded";
     if (record->reg) {
-        snprintf(record->message, sizeof(record->message), "%s", is_there ? "" : in_use);
+        const bool says_so = strcmp(record->message, in_use) == 0;
+        if (says_so || record->message[0] == '\0')
+            snprintf(record->message, sizeof(record->message), "%s", is_there ? "" : in_use);
     } else if (!is_there) {
         record->stage = GGML_PLUGIN_STAGE_FOUND;
         record->status = GGML_HOST_NOT_FOUND;

@@ -20,7 +20,7 @@ struct record {
     enum ggml_machine machine;
     enum ggml_plugin_stage stage; // the last one reached
     enum ggml_host_status status;
-    char message[512];      // of the failure, "" if loaded
+    char message[512];      // of the failure; if loaded, what else there is to say, or ""
     char missing[128];      // library that the linker did not find
     ggml_backend_reg_t reg; // NULL unless loaded
     double microseconds;    // examining and starting
@@ -40,8 +40,8 @@ enum ggml_host_status record_refuse(struct record *record, enum ggml_plugin_stag
 bool record_copy(struct arena *arena, const struct record *from,
                  struct ggml_plugin_record *out_record);
 
-// Adds it to the list, in the place of an older one of the same path and, for built-ins, name.
-// [any-thread]
+// Adds it to the list, in the place of an older one of the same path and, for built-ins, name. Of a
+// plugin that is loaded only the message is taken over from one that is not. [any-thread]
 void records_put(struct record *record);
 // Whether the file at this path is loaded. [any-thread]
 bool records_loaded(const char *path);
