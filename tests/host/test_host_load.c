@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "ggml-backend-impl.h"
 #include "plugin/registry/builtin.h"
+#include "plugin/registry/process_state.h"
 #include "support/plugin_dir.h"
 #include "support/setenv.h"
 
@@ -69,6 +70,44 @@ load_and_expect(const char *file_name, enum ggml_plugin_stage stage, enum ggml_h
     assert_int_equal(record->stage, stage);
     assert_int_equal(record->reg != NULL, status == GGML_HOST_OK);
     return record;
+}
+
+// --- the process itself --------------------------------------------------------------------------
+
+static char logged[512];
+
+static void keep_log(enum ggml_log_level level, const char *text, void *user_data) {
+    const size_t length = strlen(logged);
+    (void)level;
+    (void)user_data;
+    snprintf(logged + length, sizeof(logged) - length, "%s", text);
+}
+
+// Every computation leaves flags, which are no mode.
+static void test_computing_is_no_change_of_the_floats(void **state) {
+    static const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+    struct process_state process;
+    (void)state;
+    ggml_log_set(keep_log, NULL);
+    logged[0] = '\0';
+    feclearexcept(FE_ALL_EXCEPT);
+    process_state_save(&process);
+    volatile double x = 1, y = 3;
+    x /= y;
+    y = 0;
+    x /= y;
+    assert_true(fetestexcept(FE_ALL_EXCEPT) != 0);
+    process_state_restore(&process, "innocent", "while it was started");
+    assert_string_equal(logged, "");
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); ++i) {
+        logged[0] = '\0';
+        process_state_save(&process);
+        assert_int_equal(fesetround(modes[i]), 0);
+        process_state_restore(&process, "meddler", "while it was started");
+        assert_non_null(strstr(logged, "'meddler' changed the floating-point environment"));
+        assert_int_equal(fegetround(), FE_TONEAREST);
+    }
+    ggml_log_set(NULL, NULL);
 }
 
 // --- good ones -----------------------------------------------------------------------------------
@@ -628,6 +667,7 @@ int main(void) {
         HOST_TEST(test_a_plugin_of_the_frozen_contract_loads),
         HOST_TEST(test_scanning_again_finds_what_came_and_went),
         HOST_TEST(test_load_by_path),
+        HOST_TEST(test_computing_is_no_change_of_the_floats),
         HOST_TEST(test_a_second_load_that_fails_changes_nothing),
         HOST_TEST(test_a_relative_path_is_refused),
         HOST_TEST(test_a_path_of_5000_characters_is_refused),

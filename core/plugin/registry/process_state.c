@@ -24,30 +24,35 @@ static void warn(const char *plugin, const char *when, const char *what, bool me
 
 // --- floating point
 
-// Compares control words only: the status flags change with every computation.
-static bool same_floats(const fenv_t *a, const fenv_t *b) {
-#if defined(__x86_64__) && defined(__GLIBC__)
-    const unsigned control = ~0x3fu;
-    return a->__control_word == b->__control_word &&
-           (a->__mxcsr & control) == (b->__mxcsr & control);
-#elif defined(__aarch64__) && defined(__GLIBC__)
-    return a->__fpcr == b->__fpcr;
+// The control words alone: status flags, which fenv_t has too, change with every computation. Of
+// other processors the rounding is known.
+static uint64_t read_float_modes(void) {
+#if defined(__x86_64__)
+    const uint32_t flags = 0x3f;
+    uint16_t x87;
+    uint32_t sse;
+    __asm__ volatile("fnstcw %0" : "=m"(x87));
+    __asm__ volatile("stmxcsr %0" : "=m"(sse));
+    return (uint64_t)x87 << 32 | (sse & ~flags);
+#elif defined(__aarch64__)
+    uint64_t control;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    return control;
 #else
-    return memcmp(a, b, sizeof(*a)) == 0;
+    return (uint64_t)fegetround();
 #endif
 }
 
 static void restore_floats(const struct process_state *state, const char *plugin,
                            const char *when) {
-    fenv_t now;
-    memset(&now, 0, sizeof(now));
-    if (!state->has_floats || fegetenv(&now) != 0 || same_floats(&now, &state->floats)) return;
+    if (!state->has_floats || read_float_modes() == state->float_modes) return;
     warn(plugin, when, "the floating-point environment", fesetenv(&state->floats) == 0);
 }
 
 static void save_floats(struct process_state *state) {
     memset(&state->floats, 0, sizeof(state->floats));
     state->has_floats = fegetenv(&state->floats) == 0;
+    state->float_modes = read_float_modes();
 }
 
 #ifdef _WIN32

@@ -6,6 +6,7 @@
 
 #include <fenv.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #ifndef _WIN32
 #include <signal.h>
@@ -16,7 +17,8 @@
 enum { PROCESS_MAX_LIMITS = 32 };
 
 struct process_state {
-    fenv_t floats; // rounding, masks, flushing of denormals
+    fenv_t floats;        // rounding, masks, flushing of denormals
+    uint64_t float_modes; // the same without flags, as far as they are known
     bool has_floats;
 #ifndef _WIN32
     sigset_t signals; // blocked for this thread
