@@ -22,6 +22,7 @@ struct foreign_reg {
     struct foreign_reg *next;
     struct foreign_binary *binary;
     void *theirs;
+    char *endpoint; // of a server, else NULL
     size_t n_devices;
     struct foreign_device *devices[];
 };
@@ -149,7 +150,36 @@ static struct foreign_reg *reg_of(struct foreign_binary *binary, void *theirs,
                                   ggml_backend_reg_t owner);
 static bool add_to_all(struct foreign_device *device);
 
+// Held while a server is added, so that of two threads that name the same one the second finds it.
+static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
+
+// The registration of a server that was added before, or NULL.
+static struct foreign_reg *find_server(const struct foreign_binary *binary, const char *endpoint) {
+    pthread_mutex_lock(&regs_lock);
+    struct foreign_reg *reg = regs;
+    while (reg && (reg->binary != binary || !reg->endpoint || strcmp(reg->endpoint, endpoint) != 0))
+        reg = reg->next;
+    pthread_mutex_unlock(&regs_lock);
+    return reg;
+}
+
 // ggml-rpc ends the process over a server that it can't reach or understand: a helper tries it.
+static struct foreign_reg *try_server(struct foreign_binary *binary, const char *endpoint,
+                                      char out_message[FOREIGN_MESSAGE_SIZE]) {
+    if (foreign_trial(binary->path, endpoint, out_message) <= 0) return NULL;
+    foreign_lock(binary);
+    void *theirs = adds_servers(binary)(endpoint);
+    foreign_unlock(binary);
+    struct foreign_reg *reg = theirs ? reg_of(binary, theirs, &all) : NULL;
+    if (!reg) foreign_say(out_message, "%s: no server at %s", binary->path, endpoint);
+    pthread_mutex_lock(&regs_lock);
+    if (reg && !reg->endpoint) reg->endpoint = strdup(endpoint); // without memory: tried again
+    pthread_mutex_unlock(&regs_lock);
+    return reg;
+}
+
+// A server is tried once: it serves one client at a time, so that a helper would wait in vain for
+// one that this process uses, and programs name a server in every call (ggml-rpc.h).
 static struct foreign_reg *add_server(const char *endpoint,
                                       char out_message[FOREIGN_MESSAGE_SIZE]) {
     struct foreign_binary *binary = find_rpc();
@@ -158,12 +188,10 @@ static struct foreign_reg *add_server(const char *endpoint,
         foreign_say(out_message, "none of the files in GGML_FOREIGN_PATH knows servers");
         return NULL;
     }
-    if (foreign_trial(binary->path, endpoint, out_message) <= 0) return NULL;
-    foreign_lock(binary);
-    void *theirs = adds_servers(binary)(endpoint);
-    foreign_unlock(binary);
-    struct foreign_reg *reg = theirs ? reg_of(binary, theirs, &all) : NULL;
-    if (!reg) foreign_say(out_message, "%s: no server at %s", binary->path, endpoint);
+    pthread_mutex_lock(&servers_lock);
+    struct foreign_reg *reg = find_server(binary, endpoint);
+    if (!reg) reg = try_server(binary, endpoint, out_message);
+    pthread_mutex_unlock(&servers_lock);
     for (size_t i = 0; reg && i < reg->n_devices; ++i)
         add_to_all(reg->devices[i]);
     return reg;

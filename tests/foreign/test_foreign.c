@@ -355,6 +355,25 @@ static void test_servers_are_added(void **state) {
     check_sums_on("foreign-Tiny1");
 }
 
+// A helper would find a server that serves this process and nobody else meanwhile.
+static void test_a_server_that_is_added_again_is_not_tried_again(void **state) {
+    char endpoint[] = "one:/tmp/ggml-foreign-XXXXXX";
+    char *path = endpoint + strlen("one:");
+    (void)state;
+    close(mkstemp(path));
+    load(FOREIGN_FOLDER "/v3/libggml-tiny.so");
+    ggml_backend_reg_t one = add_server(endpoint);
+    assert_non_null(one);
+    assert_ptr_equal(add_server(endpoint), one);
+    // Its devices are there again after the plugin was.
+    load(FOREIGN_FOLDER "/v2/libggml-tiny.so");
+    load(FOREIGN_FOLDER "/v3/libggml-tiny.so");
+    assert_null(ggml_backend_dev_by_name("foreign-Tiny1"));
+    assert_ptr_equal(add_server(endpoint), one);
+    unlink(path);
+    check_sums_on("foreign-Tiny1");
+}
+
 static void test_servers_of_the_environment(void **state) {
     (void)state;
     setenv("GGML_FOREIGN_RPC", "dead,far:1", 1);
@@ -405,6 +424,7 @@ int main(void) {
         cmocka_unit_test(test_a_helper_that_closed_its_end_is_not_waited_for),
         cmocka_unit_test(test_version_2),
         cmocka_unit_test(test_servers_are_added),
+        cmocka_unit_test(test_a_server_that_is_added_again_is_not_tried_again),
         cmocka_unit_test(test_servers_of_the_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

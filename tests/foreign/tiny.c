@@ -3,9 +3,11 @@
 // fails where it is given anything but objects of its own side. TINY_FAULT makes it one that must
 // be refused.
 #define _DEFAULT_SOURCE
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -271,17 +273,32 @@ static struct ggml_backend_feature *get_features(struct old_reg *self) {
     return features;
 }
 
-// Servers: "dead" ends the process, "none" is not there, every other has a device.
+// Whether nobody else is served; the server, a file, is this process's until that ends.
+static bool is_free(const char *path) {
+    static int fd = -1;
+    if (fd >= 0) return true;
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (fd >= 0) close(fd);
+    fd = -1;
+    return false;
+}
+
+// Servers: "dead" ends the process, "none" is not there, every other has a device. "one:FILE"
+// serves one client at a time, as ggml's.
 static struct old_reg *add_server(const char *endpoint) {
-    static struct old_reg far;
+    static struct old_reg servers[2];
+    const bool one = strncmp(endpoint, "one:", 4) == 0;
     if (strcmp(endpoint, "dead") == 0) abort();
     if (strcmp(endpoint, "none") == 0) return NULL;
+    if (one && !is_free(endpoint + 4)) return NULL;
+    struct old_reg *far = &servers[one];
     far_device = device;
-    far_device.reg = &far;
-    far = reg;
-    far.get_name = far_name;
-    far.get_device = far_get;
-    return &far;
+    far_device.reg = far;
+    *far = reg;
+    far->get_name = far_name;
+    far->get_device = far_get;
+    return far;
 }
 
 static void *reg_proc_address(struct old_reg *self, const char *name) {
