@@ -23,10 +23,17 @@
 
 extern char **environ;
 
+enum { LINE_SIZE = FOREIGN_MESSAGE_SIZE + 16 }; // a message with its first word
+
+// The helper's answer is lines: "at STEP" before each step, at last "score N" or "refused MESSAGE".
+// There are three steps for each device: only what is told in the end is kept.
 struct trial {
     pid_t process;
-    int answers; // read end of the pipe, or -1
-    char text[FOREIGN_MESSAGE_SIZE];
+    int answers;             // read end of the pipe, or -1
+    size_t used;             // of `line`
+    char line[LINE_SIZE];    // the one that has not ended yet
+    char step[LINE_SIZE];    // the last
+    char verdict[LINE_SIZE]; // the line that is not a step, or ""
 };
 
 // The helper runs as this process does: nobody else may have been able to change it.
@@ -98,51 +105,60 @@ static long milliseconds(void) {
     return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static void take_line(struct trial *trial) {
+    const char *line = trial->line;
+    if (strncmp(line, "at ", 3) == 0) {
+        snprintf(trial->step, sizeof(trial->step), "%s", line + 3);
+    } else if (strncmp(line, "score ", 6) == 0 || strncmp(line, "refused ", 8) == 0) {
+        if (!trial->verdict[0]) memcpy(trial->verdict, line, sizeof(trial->verdict));
+    }
+}
+
+// A line that is too long is cut off.
+static void take_bytes(struct trial *trial, const char *bytes, size_t n) {
+    for (size_t i = 0; i < n; ++i) {
+        if (bytes[i] != '\n') {
+            if (trial->used + 1 < sizeof(trial->line)) trial->line[trial->used++] = bytes[i];
+            continue;
+        }
+        trial->line[trial->used] = '\0';
+        trial->used = 0;
+        take_line(trial);
+    }
+}
+
 // Until the helper closes its end; false when time is up.
 static bool listen_to(struct trial *trial, long deadline) {
-    size_t used = 0;
-    while (used + 1 < sizeof(trial->text)) {
+    char bytes[4096];
+    for (;;) {
         struct pollfd wait = {trial->answers, POLLIN, 0};
         const long left = deadline - milliseconds();
         if (left <= 0) return false;
         if (poll(&wait, 1, (int)left) < 0 && errno != EINTR) return true;
         if (!(wait.revents & (POLLIN | POLLHUP))) continue;
-        const ssize_t n = read(trial->answers, trial->text + used, sizeof(trial->text) - 1 - used);
+        const ssize_t n = read(trial->answers, bytes, sizeof(bytes));
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return true;
-        used += (size_t)n;
-        trial->text[used] = '\0';
+        take_bytes(trial, bytes, (size_t)n);
     }
-    return true;
 }
 
-// The answer is lines: "at STEP" before each step, at last "score N" or "refused MESSAGE".
+// The score, or 0 with the message of the helper or what became of it.
 static int conclude(const struct trial *trial, const char *path, bool in_time, int status,
                     char *out_message) {
-    const char *step = "starting", *line = trial->text;
-    int step_length = (int)strlen(step);
-    while (line && *line) {
-        const size_t length = strcspn(line, "\n");
-        if (strncmp(line, "at ", 3) == 0) {
-            step = line + 3;
-            step_length = (int)length - 3;
-        }
-        if (strncmp(line, "score ", 6) == 0 && line[length] == '\n') return atoi(line + 6);
-        if (strncmp(line, "refused ", 8) == 0) {
-            foreign_say(out_message, "%.*s", (int)length - 8, line + 8);
-            return 0;
-        }
-        line += length + (line[length] == '\n');
-    }
-    if (!in_time) {
-        foreign_say(out_message, "%s did not finish within %d seconds in a helper process (%.*s)",
-                    path, FOREIGN_TRIAL_SECONDS, step_length, step);
+    const char *step = trial->step[0] ? trial->step : "starting";
+    if (strncmp(trial->verdict, "score ", 6) == 0) return atoi(trial->verdict + 6);
+    if (trial->verdict[0]) {
+        foreign_say(out_message, "%s", trial->verdict + strlen("refused "));
+    } else if (!in_time) {
+        foreign_say(out_message, "%s did not finish within %d seconds in a helper process (%s)",
+                    path, FOREIGN_TRIAL_SECONDS, step);
     } else if (WIFSIGNALED(status)) {
-        foreign_say(out_message, "%s ended a helper process by signal %d (%s) while it was %.*s",
-                    path, WTERMSIG(status), strsignal(WTERMSIG(status)), step_length, step);
+        foreign_say(out_message, "%s ended a helper process by signal %d (%s) while it was %s",
+                    path, WTERMSIG(status), strsignal(WTERMSIG(status)), step);
     } else {
-        foreign_say(out_message, "%s ended a helper process with status %d while it was %.*s", path,
-                    WEXITSTATUS(status), step_length, step);
+        foreign_say(out_message, "%s ended a helper process with status %d while it was %s", path,
+                    WEXITSTATUS(status), step);
     }
     return 0;
 }

@@ -303,6 +303,15 @@ static void test_version_2(void **state) {
     check_device(FOREIGN_FOLDER "/v2/libggml-tiny.so", "interface 2");
 }
 
+// Of each the helper says three times what it does, which is more than any message has room for.
+static void test_many_devices(void **state) {
+    (void)state;
+    const struct ggml_plugin_record *record = load(FOREIGN_FOLDER "/v3/more/libggml-many.so");
+    if (record->status != GGML_HOST_OK) fail_msg("%s", record->message);
+    assert_int_equal(ggml_backend_reg_dev_count(record->reg), 40);
+    assert_non_null(ggml_backend_dev_by_name("foreign-Tiny39"));
+}
+
 static ggml_backend_reg_t add_server(const char *endpoint) {
     union {
         void *address;
@@ -423,6 +432,7 @@ int main(void) {
         cmocka_unit_test(test_what_a_binary_started_ends_with_the_application),
         cmocka_unit_test(test_a_helper_that_closed_its_end_is_not_waited_for),
         cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_many_devices),
         cmocka_unit_test(test_servers_are_added),
         cmocka_unit_test(test_a_server_that_is_added_again_is_not_tried_again),
         cmocka_unit_test(test_servers_of_the_environment),

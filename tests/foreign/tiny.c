@@ -14,9 +14,14 @@
 #include "ggml-impl.h"
 #include "old.h"
 
+#ifndef TINY_DEVICES
+#define TINY_DEVICES 1
+#endif
+
 static struct old_device device;
 static struct old_buft type;
 static struct old_reg reg;
+static struct old_device more[64];   // the first is `device` itself
 static struct old_device far_device; // of a server
 static int mark;                     // what `extra` of its tensors points to
 
@@ -174,7 +179,11 @@ static struct old_stream *device_init(struct old_device *dev, const char *params
 // --- device --------------------------------------------------------------------------------------
 
 static const char *device_name(struct old_device *dev) {
-    return dev == &far_device ? "Tiny1" : "Tiny0";
+    static char names[64][16];
+    if (dev == &far_device) return "Tiny1";
+    const int number = dev == &device ? 0 : (int)(dev - more);
+    snprintf(names[number], sizeof(names[number]), "Tiny%d", number);
+    return names[number];
 }
 
 static void device_memory(struct old_device *dev, size_t *free_bytes, size_t *total) {
@@ -240,13 +249,14 @@ static const char *reg_name(struct old_reg *self) {
 
 static size_t reg_count(struct old_reg *self) {
     (void)self;
-    return 1;
+    return TINY_DEVICES;
 }
 
 static struct old_device *reg_device(struct old_reg *self, size_t index) {
     (void)self;
-    (void)index;
-    return &device;
+    if (index == 0) return &device;
+    more[index] = device;
+    return &more[index];
 }
 
 static const char *far_name(struct old_reg *self) {
