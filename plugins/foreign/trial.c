@@ -60,6 +60,20 @@ static char **environment(void) {
     return ggml_env_privileged() ? nothing : environ;
 }
 
+// The writing end's number is none of those that the helper's own files get: in a process that has
+// closed them it would be taken from the helper.
+static bool open_pipe(int out_ends[2]) {
+    if (pipe2(out_ends, O_CLOEXEC) != 0) return false;
+    const int low = out_ends[1];
+    out_ends[1] = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int error = errno;
+    close(low);
+    if (out_ends[1] >= 0) return true;
+    close(out_ends[0]);
+    errno = error;
+    return false;
+}
+
 // In a session of its own, so that what the binary starts goes with it, and it has no terminal.
 static bool spawn(struct trial *trial, const char *helper, const char *path, const char *server,
                   char *out_message) {
@@ -71,7 +85,7 @@ static bool spawn(struct trial *trial, const char *helper, const char *path, con
     char *const arguments[] = {(char *)(uintptr_t)helper, parent, (char *)(uintptr_t)path,
                                (char *)(uintptr_t)server, NULL};
     snprintf(parent, sizeof(parent), "%ld", (long)getpid());
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (!open_pipe(ends)) {
         foreign_say(out_message, "no pipe to a helper: %s", strerror(errno));
         return false;
     }

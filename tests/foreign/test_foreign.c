@@ -298,6 +298,22 @@ static void test_a_helper_that_closed_its_end_is_not_waited_for(void **state) {
     assert_true(ggml_time_us() - start < 25000000);
 }
 
+// The pipe to the helper may get the numbers of its standard files then.
+static void test_a_process_without_standard_files(void **state) {
+    (void)state;
+    for (int closed = 1; closed < 8; ++closed) {
+        int status = 0;
+        const pid_t child = fork();
+        if (child == 0) {
+            for (int fd = 0; fd < 3; ++fd)
+                if (closed & 1 << fd) close(fd);
+            _exit(load(FOREIGN_FOLDER "/v2/libggml-tiny.so")->status == GGML_HOST_OK ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (status != 0) fail_msg("status %d without the files %d", status, closed);
+    }
+}
+
 static void test_version_2(void **state) {
     (void)state;
     check_device(FOREIGN_FOLDER "/v2/libggml-tiny.so", "interface 2");
@@ -431,6 +447,7 @@ int main(void) {
         cmocka_unit_test(test_what_a_binary_started_ends_with_its_helper),
         cmocka_unit_test(test_what_a_binary_started_ends_with_the_application),
         cmocka_unit_test(test_a_helper_that_closed_its_end_is_not_waited_for),
+        cmocka_unit_test(test_a_process_without_standard_files),
         cmocka_unit_test(test_version_2),
         cmocka_unit_test(test_many_devices),
         cmocka_unit_test(test_servers_are_added),
