@@ -9,12 +9,14 @@ struct foreign_graph {
     unsigned n_freed; // foreign_buffers_freed() when it was made
     size_t bytes;     // of this allocation
     size_t n_nodes;
+    size_t n_distinct; // nodes: one may come several times
     size_t n_tensors;
     size_t capacity;                 // of tensors
-    const struct ggml_tensor **from; // the originals, the nodes first, in their order
+    const struct ggml_tensor **from; // the originals, the nodes first, in the order of their coming
     struct ggml_tensor *before;      // the originals as they were
     struct ggml_tensor *shadows;
     int32_t *use_counts; // of the nodes
+    int32_t *tensor_of;  // by node: index of its tensor
     int32_t *slots;      // by slot of `set`: index of the tensor
     struct ggml_hash_set set;
 };
@@ -56,6 +58,7 @@ static size_t place(struct foreign_graph *graph, char *base, size_t n_nodes, siz
     graph->before = take(base, &offset, n_tensors * sizeof(graph->before[0]));
     graph->shadows = take(base, &offset, n_tensors * sizeof(graph->shadows[0]));
     graph->use_counts = take(base, &offset, n_nodes * sizeof(graph->use_counts[0]));
+    graph->tensor_of = take(base, &offset, n_nodes * sizeof(graph->tensor_of[0]));
     graph->slots = take(base, &offset, n_slots * sizeof(graph->slots[0]));
     graph->set.size = n_slots;
     graph->set.keys = take(base, &offset, n_slots * sizeof(graph->set.keys[0]));
@@ -70,7 +73,7 @@ static size_t place(struct foreign_graph *graph, char *base, size_t n_nodes, siz
     return offset;
 }
 
-// The shadow of an original that is not a node, or of a node that was added before.
+// The shadow of an original, which is made when it is first asked for.
 static struct ggml_tensor *shadow_of(const struct foreign_binary *binary,
                                      struct foreign_graph *graph,
                                      const struct ggml_tensor *tensor) {
@@ -92,14 +95,14 @@ static struct ggml_tensor *shadow_of(const struct foreign_binary *binary,
 static void count_uses(struct foreign_graph *graph, const struct ggml_graph *original) {
     struct ggml_hash_set *theirs = &graph->theirs.visited_hash_set;
     for (size_t i = 0; i < graph->n_nodes; ++i) {
-        const size_t added = ggml_hash_insert(theirs, &graph->shadows[i]);
-        graph->theirs.use_counts[added] = graph->use_counts[i] = original->use_counts[i];
+        const size_t slot = ggml_hash_find_or_insert(theirs, graph->theirs.nodes[i]);
+        graph->theirs.use_counts[slot] = graph->use_counts[i] = original->use_counts[i];
     }
 }
 
 // What a node outside computes is no business of the binary: it is a tensor like a constant.
 static void link_sources(const struct foreign_binary *binary, struct foreign_graph *graph) {
-    for (size_t i = 0; i < graph->n_nodes; ++i) {
+    for (size_t i = 0; i < graph->n_distinct; ++i) {
         const struct ggml_tensor *node = graph->from[i];
         for (int j = 0; j < GGML_MAX_SRC; ++j) {
             if (node->src[j]) graph->shadows[i].src[j] = shadow_of(binary, graph, node->src[j]);
@@ -110,16 +113,17 @@ static void link_sources(const struct foreign_binary *binary, struct foreign_gra
         if (tensor->view_src)
             graph->shadows[i].view_src = shadow_of(binary, graph, tensor->view_src);
     }
-    for (size_t i = graph->n_nodes; i < graph->n_tensors; ++i)
+    for (size_t i = graph->n_distinct; i < graph->n_tensors; ++i)
         graph->shadows[i].op = GGML_OP_NONE;
-    for (size_t i = 0; i < graph->n_nodes; ++i) { // binaries from before the flag would compute it
+    for (size_t i = 0; i < graph->n_distinct;
+         ++i) { // binaries from before the flag would compute it
         if (!(graph->from[i]->flags & GGML_TENSOR_FLAG_COMPUTE))
             graph->shadows[i].op = GGML_OP_NONE;
     }
 }
 
 // One pass over nodes, sources and owners, by hash set: linear in the tensors of the graph. Nodes
-// come first, so that index i is node i.
+// come first: the tensors below n_distinct are nodes.
 struct foreign_graph *foreign_graph_new(const struct foreign_binary *binary,
                                         const struct ggml_graph *original) {
     const size_t n_nodes = (size_t)original->n_nodes;
@@ -137,18 +141,17 @@ struct foreign_graph *foreign_graph_new(const struct foreign_binary *binary,
     graph->n_nodes = n_nodes;
     graph->uid = original->uid;
     graph->n_freed = foreign_buffers_freed();
-    for (size_t i = 0; i < n_nodes; ++i)
+    for (size_t i = 0; i < n_nodes; ++i) {
         graph->theirs.nodes[i] = shadow_of(binary, graph, original->nodes[i]);
-    if (graph->n_tensors != n_nodes) goto fail; // a node comes twice
+        graph->tensor_of[i] = (int32_t)(graph->theirs.nodes[i] - graph->shadows);
+    }
+    graph->n_distinct = graph->n_tensors;
     link_sources(binary, graph);
     count_uses(graph, original);
     graph->theirs.size = 0;
     graph->theirs.n_nodes = original->n_nodes;
     graph->theirs.uid = atomic_fetch_add(&next_uid, 1) + 1;
     return graph;
-fail:
-    foreign_graph_free(graph);
-    return NULL;
 }
 
 // Names and the binary's own `extra` may change without the computation changing.
@@ -165,10 +168,11 @@ bool foreign_graph_is_of(const struct foreign_graph *graph, const struct ggml_gr
     // Of a tensor that is freed nothing may be read: an original is looked at only once what leads
     // to it is known to be as it was.
     for (size_t i = 0; i < graph->n_nodes; ++i) {
-        if (graph->from[i] != original->nodes[i] || !is_unchanged(graph, i)) return false;
+        const size_t index = (size_t)graph->tensor_of[i];
+        if (graph->from[index] != original->nodes[i] || !is_unchanged(graph, index)) return false;
         if (graph->use_counts[i] != original->use_counts[i]) return false;
     }
-    for (size_t i = graph->n_nodes; i < graph->n_tensors; ++i) {
+    for (size_t i = graph->n_distinct; i < graph->n_tensors; ++i) {
         if (!is_unchanged(graph, i)) return false;
     }
     return true;

@@ -173,6 +173,26 @@ static void test_repeated_graph(void **state) {
     ggml_backend_free(stream);
 }
 
+static void test_a_node_that_comes_twice(void **state) {
+    (void)state;
+    ggml_backend_t stream = ggml_backend_dev_init(ggml_backend_dev_by_name("foreign-Tiny0"), NULL);
+    struct sums s;
+    sums_new(&s, stream);
+    ggml_graph_add_node(s.graph, s.second);
+    assert_int_equal(ggml_graph_n_nodes(s.graph), 3);
+    sums_check(&s, stream, 1);
+    // It is known again, and what has changed in it is seen.
+    const int before = known_graphs();
+    sums_check(&s, stream, 2);
+    assert_int_equal(known_graphs(), before + 1);
+    s.second->op_params[3] = 7;
+    sums_check(&s, stream, 3);
+    assert_int_equal(known_graphs(), before + 1);
+    check_skipped(&s, stream);
+    sums_free(&s);
+    ggml_backend_free(stream);
+}
+
 // Conversions that ggml's backends say they have, and end the process over.
 static void test_claims(void **state) {
     (void)state;
@@ -440,6 +460,7 @@ int main(void) {
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_version_3),
         cmocka_unit_test(test_repeated_graph),
+        cmocka_unit_test(test_a_node_that_comes_twice),
         cmocka_unit_test(test_claims),
         cmocka_unit_test(test_folder),
         cmocka_unit_test(test_a_file_that_others_can_write_is_refused),

@@ -146,10 +146,13 @@ static enum ggml_status stream_compute(struct old_stream *stream, struct ggml_cg
         if (node->op != GGML_OP_ADD || !is_own(node) || !is_own(node->src[0]) ||
             !is_own(node->src[1]))
             return GGML_STATUS_FAILED;
-        // Sources that are computed here are the very nodes; of others nothing is to be seen.
-        if (node->src[0]->op == GGML_OP_ADD && (i == 0 || node->src[0] != graph->nodes[i - 1]))
+        // Sources that are computed here are the very nodes; of others nothing is to be seen. A
+        // node may come twice.
+        const bool again = i > 0 && node == graph->nodes[i - 1];
+        if (!again && node->src[0]->op == GGML_OP_ADD &&
+            (i == 0 || node->src[0] != graph->nodes[i - 1]))
             return GGML_STATUS_FAILED;
-        const int uses = i + 1 < graph->n_nodes ? 1 : 0;
+        const int uses = i + 1 < graph->n_nodes && graph->nodes[i + 1] != node ? 1 : 0;
         if (slot == GGML_HASHSET_FULL || graph->use_counts[slot] != uses) return GGML_STATUS_FAILED;
         for (size_t j = 0; j < (size_t)node->ne[0]; ++j)
             store(node, j, load(node->src[0], j) + load(node->src[1], j));
