@@ -17,8 +17,9 @@ enum {
     OBJECT_SIZE = 32, // of ggml_object, which precedes each tensor of a context
 };
 
-// Both lists only grow: what is in them is never unmapped. They are changed while the plugin lists
-// its devices, which the host does in one thread at a time.
+// Both lists only grow: what is in them is never unmapped. The lock is held from the look for a
+// file until it is in its list, so that of two threads that open it the second finds it.
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct foreign_base *bases;
 static struct foreign_binary *binaries;
 
@@ -270,9 +271,8 @@ static bool start(struct foreign_binary *binary, void *handle, char *out_message
 
 // RTLD_NOW: a symbol that is missing is a message here, not the end of the process later. On a
 // failure after dlmopen() the library stays mapped, since its constructors may have left threads or
-// handlers behind.
-struct foreign_binary *foreign_binary_open(const char *path,
-                                           char out_message[FOREIGN_MESSAGE_SIZE]) {
+// handlers behind. The caller holds open_lock.
+static struct foreign_binary *open_binary(const char *path, char *out_message) {
     char base_path[PATH_MAX];
     struct foreign_base *base;
     void *handle = NULL;
@@ -306,6 +306,14 @@ fail: // what ran once stays mapped
     if (binary) free(binary->path);
     free(binary);
     return NULL;
+}
+
+struct foreign_binary *foreign_binary_open(const char *path,
+                                           char out_message[FOREIGN_MESSAGE_SIZE]) {
+    pthread_mutex_lock(&open_lock);
+    struct foreign_binary *binary = open_binary(path, out_message);
+    pthread_mutex_unlock(&open_lock);
+    return binary;
 }
 
 // Named functions are asked of the registration, as ggml's own programs do it: they need not be

@@ -67,7 +67,7 @@ struct foreign_binary {
 
 // Opens a file, or finds it open already; an absolute path. NULL with a message that says why not.
 // Runs code of the file, which may crash: untrusted files are tried in another process before.
-// [init]
+// [any-thread]
 struct foreign_binary *foreign_binary_open(const char *path,
                                            char out_message[FOREIGN_MESSAGE_SIZE]);
 

@@ -17,7 +17,7 @@ typedef void (*foreign_file_fn)(const char *path, struct foreign_binary *binary,
 // by colons. Blocks for as long as the helpers take. [init]
 void foreign_files_open(const char *list, foreign_file_fn report, void *context);
 
-// One file; NULL with a message. [init]
+// One file; NULL with a message. Blocks for as long as the helper takes. [any-thread]
 struct foreign_binary *foreign_file_open(const char *path, char out_message[FOREIGN_MESSAGE_SIZE]);
 
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A libggml-base with what the plugin foreign and the backends of the tests need of it.
+#define _DEFAULT_SOURCE
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ggml-impl.h"
 #include "old.h"
@@ -69,6 +71,9 @@ struct ggml_context {
 
 struct ggml_context *ggml_init(struct ggml_init_params params) {
     (void)params;
+#ifdef BASE_SLOW // whoever opens it at the same time comes in between
+    usleep(300000);
+#endif
     return calloc(1, sizeof(struct ggml_context));
 }
 

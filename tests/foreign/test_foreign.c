@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Binaries built as ggml's are: both generations compute, what would end the process is refused.
 #define _DEFAULT_SOURCE
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -88,19 +89,23 @@ static void check_skipped(struct sums *s, ggml_backend_t stream) {
     s->second->flags |= GGML_TENSOR_FLAG_COMPUTE;
 }
 
-static int known_graphs(void) {
-    ggml_backend_reg_t reg =
-        ggml_backend_dev_backend_reg(ggml_backend_dev_by_name("foreign-Tiny0"));
-    union {
-        void *address;
-        ggml_backend_get_features_t get;
-    } function = {ggml_backend_reg_get_proc_address(reg, "ggml_backend_foreign_load")};
+static ggml_backend_reg_t open_file(const char *path) {
     union {
         void *address;
         ggml_backend_reg_t (*load)(const char *path);
-    } open = {function.address};
+    } function = {ggml_backend_reg_get_proc_address(ggml_backend_reg_by_name("foreign"),
+                                                    "ggml_backend_foreign_load")};
+    assert_non_null(function.address);
+    return function.load(path);
+}
+
+static int known_graphs(void) {
+    union {
+        void *address;
+        ggml_backend_get_features_t get;
+    } function;
     // Registered by itself it tells its own features.
-    ggml_backend_reg_t own = open.load(FOREIGN_FOLDER "/v3/libggml-tiny.so");
+    ggml_backend_reg_t own = open_file(FOREIGN_FOLDER "/v3/libggml-tiny.so");
     assert_non_null(own);
     assert_string_equal(ggml_backend_reg_name(own), "Tiny");
     function.address = ggml_backend_reg_get_proc_address(own, "ggml_backend_get_features");
@@ -348,6 +353,25 @@ static void test_many_devices(void **state) {
     assert_non_null(ggml_backend_dev_by_name("foreign-Tiny39"));
 }
 
+static void *open_twin(void *unused) {
+    (void)unused;
+    return open_file(FOREIGN_FOLDER "/v3/twin/libggml-twin.so");
+}
+
+static void test_threads_open_a_file_once(void **state) {
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    void *opened[THREADS];
+    (void)state;
+    load("none");
+    for (int i = 0; i < THREADS; ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, open_twin, NULL), 0);
+    for (int i = 0; i < THREADS; ++i)
+        assert_int_equal(pthread_join(threads[i], &opened[i]), 0);
+    for (int i = 0; i < THREADS; ++i)
+        assert_true(opened[i] && opened[i] == opened[0]);
+}
+
 static ggml_backend_reg_t add_server(const char *endpoint) {
     union {
         void *address;
@@ -471,6 +495,7 @@ int main(void) {
         cmocka_unit_test(test_a_process_without_standard_files),
         cmocka_unit_test(test_version_2),
         cmocka_unit_test(test_many_devices),
+        cmocka_unit_test(test_threads_open_a_file_once),
         cmocka_unit_test(test_servers_are_added),
         cmocka_unit_test(test_a_server_that_is_added_again_is_not_tried_again),
         cmocka_unit_test(test_servers_of_the_environment),
