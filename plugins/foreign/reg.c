@@ -290,12 +290,33 @@ static const struct ggml_backend_table reg_table = {
     .get_proc_address = reg_proc_address,
 };
 
+// Whether the device is offered: by "foreign", or by a backend of its own. regs_lock is held.
+static bool is_offered(const struct foreign_device *device) {
+    bool offered = device->device.reg != &all;
+    for (size_t i = 0; i < atomic_load(&n_all_devices) && !offered; ++i)
+        offered = all_devices[i] == device;
+    return offered;
+}
+
+// Two binaries may have a "CPU" each. Called before the device is offered; regs_lock is held.
+static void make_name_unique(struct foreign_device *device) {
+    const size_t length = strlen(device->name);
+    for (int number = 2;; ++number) {
+        bool taken = false;
+        for (const struct foreign_device *other = made; other; other = other->next)
+            taken |= other != device && strcmp(other->name, device->name) == 0 && is_offered(other);
+        if (!taken || length + 8 >= sizeof(device->name)) return;
+        snprintf(device->name + length, sizeof(device->name) - length, "-%d", number);
+    }
+}
+
 // The one for a device of a binary; `owner` is its backend if it is new. regs_lock is held.
 static struct foreign_device *make_device(struct foreign_binary *binary, void *theirs,
                                           ggml_backend_reg_t owner) {
     struct foreign_device *device = find_device(theirs);
     if (device || !(device = calloc(1, sizeof(*device)))) return device;
     foreign_device_init(device, binary, theirs, owner);
+    if (owner != &all) make_name_unique(device); // others when they join the list of "foreign"
     device->next = made;
     return made = device;
 }
@@ -358,18 +379,6 @@ static ggml_backend_dev_t all_device(ggml_backend_reg_t reg, size_t index) {
     return &all_devices[index]->device;
 }
 
-// Two binaries may have a "CPU" each.
-static void make_name_unique(struct foreign_device *device) {
-    const size_t length = strlen(device->name);
-    for (int number = 2;; ++number) {
-        bool taken = false;
-        for (size_t i = 0; i < atomic_load(&n_all_devices); ++i)
-            taken |= strcmp(all_devices[i]->name, device->name) == 0;
-        if (!taken || length + 8 >= sizeof(device->name)) return;
-        snprintf(device->name + length, sizeof(device->name) - length, "-%d", number);
-    }
-}
-
 // Listed by ggml-devices as features of the plugin. Without memory for a copy the line is left out.
 static void add_feature(const char *path, const char *text) {
     if (opened.n_features == MAX_FILES) return;
@@ -382,9 +391,7 @@ static void add_feature(const char *path, const char *text) {
 static bool add_to_all(struct foreign_device *device) {
     pthread_mutex_lock(&regs_lock);
     const size_t count = atomic_load(&n_all_devices);
-    bool known = device->device.reg != &all;
-    for (size_t i = 0; i < count && !known; ++i)
-        known = all_devices[i] == device;
+    const bool known = is_offered(device);
     if (!known && count < MAX_DEVICES) {
         make_name_unique(device);
         all_devices[count] = device;

@@ -372,6 +372,25 @@ static void test_threads_open_a_file_once(void **state) {
         assert_true(opened[i] && opened[i] == opened[0]);
 }
 
+// Of files that the application opened too, beside those of the environment.
+static void test_names_of_devices_differ(void **state) {
+    (void)state;
+    load("none");
+    const size_t count = ggml_backend_dev_count();
+    ggml_backend_reg_t twin = open_twin(NULL);
+    ggml_backend_reg_t same = open_file(FOREIGN_FOLDER "/v3/more/libggml-same.so");
+    assert_true(twin && same);
+    ggml_backend_register(twin);
+    ggml_backend_register(same);
+    load(FOREIGN_FOLDER "/v3/more/libggml-many.so");
+    assert_int_equal(ggml_backend_dev_count(), count + 2 + 40);
+    for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+        for (size_t j = 0; j < i; ++j)
+            assert_string_not_equal(ggml_backend_dev_name(ggml_backend_dev_get(i)),
+                                    ggml_backend_dev_name(ggml_backend_dev_get(j)));
+    }
+}
+
 static ggml_backend_reg_t add_server(const char *endpoint) {
     union {
         void *address;
@@ -495,10 +514,11 @@ int main(void) {
         cmocka_unit_test(test_a_process_without_standard_files),
         cmocka_unit_test(test_version_2),
         cmocka_unit_test(test_many_devices),
-        cmocka_unit_test(test_threads_open_a_file_once),
         cmocka_unit_test(test_servers_are_added),
         cmocka_unit_test(test_a_server_that_is_added_again_is_not_tried_again),
         cmocka_unit_test(test_servers_of_the_environment),
+        cmocka_unit_test(test_threads_open_a_file_once),
+        cmocka_unit_test(test_names_of_devices_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
