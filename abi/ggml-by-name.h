@@ -42,13 +42,6 @@ static inline ggml_backend_t ggml_by_name_init(const char *backend, size_t index
     return device ? ggml_backend_dev_init(device, NULL) : NULL;
 }
 
-// Whether a stream belongs to the backend, by its exact name; false for NULL. [any-thread]
-static inline bool ggml_by_name_is(const char *backend, ggml_backend_t stream) {
-    ggml_backend_dev_t device = stream ? ggml_backend_get_device(stream) : NULL;
-    ggml_backend_reg_t reg = device ? ggml_backend_dev_backend_reg(device) : NULL;
-    return reg && strcmp(ggml_backend_reg_name(reg), backend) == 0;
-}
-
 // The device's memory; NULL without the device. [any-thread]
 static inline ggml_backend_buffer_type_t ggml_by_name_buffer_type(const char *backend,
                                                                   size_t index) {
@@ -94,6 +87,18 @@ static inline bool ggml_by_name_procedure(const char *backend, const char *name,
     void *address = reg ? ggml_backend_reg_get_proc_address(reg, name) : NULL;
     memcpy(out_procedure, &address, sizeof(address));
     return address != NULL;
+}
+
+// Whether a stream belongs to the backend, by its exact name; false for NULL. A plugin that
+// represents several backends has all of their devices in one: it is asked for the others by
+// "ggml_backend_reg_has_device", a procedure of theirs. [any-thread]
+static inline bool ggml_by_name_is(const char *backend, ggml_backend_t stream) {
+    ggml_backend_dev_t device = stream ? ggml_backend_get_device(stream) : NULL;
+    ggml_backend_reg_t reg = device ? ggml_backend_dev_backend_reg(device) : NULL;
+    bool (*has_device)(ggml_backend_reg_t, ggml_backend_dev_t);
+    if (reg && strcmp(ggml_backend_reg_name(reg), backend) == 0) return true;
+    return reg && ggml_by_name_procedure(backend, "ggml_backend_reg_has_device", &has_device) &&
+           has_device(ggml_backend_reg_by_name(backend), device);
 }
 
 #ifdef __cplusplus

@@ -38,9 +38,13 @@ static inline ggml_backend_t ggml_backend_rpc_init(const char *endpoint, uint32_
     return found ? ggml_backend_dev_init(found, NULL) : NULL;
 }
 
-// Whether the stream is on a server; false for NULL. [any-thread]
+// Whether the stream is on a server, whose backend is called "RPC[host:port]"; false for NULL.
+// [any-thread]
 static inline bool ggml_backend_is_rpc(ggml_backend_t backend) {
-    return ggml_by_name_is("RPC", backend);
+    ggml_backend_dev_t device = backend ? ggml_backend_get_device(backend) : NULL;
+    ggml_backend_reg_t reg = device ? ggml_backend_dev_backend_reg(device) : NULL;
+    return (reg && strncmp(ggml_backend_reg_name(reg), "RPC[", 4) == 0) ||
+           ggml_by_name_is("RPC", backend);
 }
 
 // The memory of a server's device, or NULL. May block. [any-thread]

@@ -237,6 +237,18 @@ static ggml_backend_reg_t find_by_name(const char *name) {
     return NULL;
 }
 
+// What is told for programs that ask whether a stream is of the backend that they named: the
+// devices of a binary are those of its servers too.
+static bool has_device(ggml_backend_reg_t reg, ggml_backend_dev_t device) {
+    pthread_mutex_lock(&regs_lock);
+    const struct foreign_device *own = made;
+    while (own && &own->device != device)
+        own = own->next;
+    pthread_mutex_unlock(&regs_lock);
+    if (!own || reg == &all) return own && device->reg == &all;
+    return ((const struct foreign_reg *)reg)->binary == own->binary;
+}
+
 // ISO C has no conversion from a function's pointer to void *; POSIX demands that the bits can be
 // copied.
 static void *address_of(foreign_fn function) {
@@ -258,6 +270,7 @@ static void *reg_proc_address(ggml_backend_reg_t reg, const char *name) {
         {"ggml_backend_rpc_add_server", (foreign_fn)rpc_add_server},
         {"ggml_backend_foreign_load", (foreign_fn)foreign_load},
         {"ggml_backend_reg_by_name", (foreign_fn)find_by_name},
+        {"ggml_backend_reg_has_device", (foreign_fn)has_device},
     };
     (void)reg;
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); ++i) {

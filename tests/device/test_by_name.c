@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "fake_device.h"
 #include "ggml-blas.h"
 #include "ggml-cuda.h"
 #include "ggml-metal.h"
@@ -83,10 +84,35 @@ static void test_backends_that_are_missing(void **state) {
     assert_null(ggml_backend_rpc_reg());
 }
 
+static const char *fake_name;
+
+static const char *get_fake_name(ggml_backend_reg_t reg) {
+    (void)reg;
+    return fake_name;
+}
+
+// ggml names the backend of a server by its endpoint.
+static void test_streams_of_servers(void **state) {
+    struct fake_device fake;
+    (void)state;
+    fake_device_init(&fake, "RPC0");
+    fake.reg_table.get_name = get_fake_name;
+    ggml_backend_t stream = ggml_backend_dev_init(&fake.device, NULL);
+    assert_non_null(stream);
+    fake_name = "RPC[localhost:1]";
+    assert_true(ggml_backend_is_rpc(stream));
+    assert_false(ggml_backend_is_blas(stream));
+    fake_name = "RPCs";
+    assert_false(ggml_backend_is_rpc(stream));
+    assert_false(ggml_backend_is_rpc(NULL));
+    ggml_backend_free(stream);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_backend_that_is_there),
         cmocka_unit_test(test_backends_that_are_missing),
+        cmocka_unit_test(test_streams_of_servers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "ggml-by-name.h"
 #include "ggml-host.h"
 #include "ggml-impl.h"
 
@@ -413,6 +414,28 @@ static void check_sums_on(const char *name) {
     ggml_backend_free(stream);
 }
 
+// "foreign" has the devices, and programs ask for the backend that they named.
+static void check_is_of(const char *device, const char *backend, bool expected) {
+    ggml_backend_t stream = ggml_backend_dev_init(ggml_backend_dev_by_name(device), NULL);
+    assert_non_null(stream);
+    if (ggml_by_name_is(backend, stream) != expected) fail_msg("%s: %s", device, backend);
+    ggml_backend_free(stream);
+}
+
+static void test_streams_are_of_the_backend_that_programs_name(void **state) {
+    (void)state;
+    load(FOREIGN_FOLDER "/v3/libggml-tiny.so");
+    assert_non_null(add_server("far:1"));
+    check_is_of("foreign-Tiny0", "Tiny", true);
+    check_is_of("foreign-Tiny0", "foreign", true);
+    check_is_of("foreign-Tiny0", "CPU", false);
+    check_is_of("foreign-Tiny0", "BLAS", false);
+    check_is_of("foreign-Tiny1", "Tiny", true); // of a server
+    check_is_of("foreign-Tiny1", "CPU", false);
+    check_is_of("CPU", "CPU", true);
+    check_is_of("CPU", "Tiny", false);
+}
+
 static void test_servers_are_added(void **state) {
     (void)state;
     load(FOREIGN_FOLDER "/v3/libggml-tiny.so");
@@ -516,6 +539,7 @@ int main(void) {
         cmocka_unit_test(test_many_devices),
         cmocka_unit_test(test_servers_are_added),
         cmocka_unit_test(test_a_server_that_is_added_again_is_not_tried_again),
+        cmocka_unit_test(test_streams_are_of_the_backend_that_programs_name),
         cmocka_unit_test(test_servers_of_the_environment),
         cmocka_unit_test(test_threads_open_a_file_once),
         cmocka_unit_test(test_names_of_devices_differ),
