@@ -32,6 +32,7 @@ PROBE_PLUGINS = sys.argv[4] if len(sys.argv) > 4 else None
 VULKAN = sys.argv[5] if len(sys.argv) > 5 else None  # the folder of the Vulkan plugin, where there is lavapipe
 BUILD = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(PLUGIN))))
 PLANTED_HWLOC = os.environ.get("GGML_TEST_PLANTED_HWLOC")
+NO_FILES = os.environ.get("GGML_TEST_NO_FILES")
 CACHE = tempfile.mkdtemp()
 
 
@@ -490,6 +491,26 @@ def check_drawings(folder):
     check("an unwritable SVG is exit status 4", done.returncode == 4 and "can't write" in done.stderr, done)
 
 
+def check_without_files(folder):
+    """Where /tmp is full or can't be written: what a device's process tells needs no file there."""
+    asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+    environment = {"LD_PRELOAD": NO_FILES, "ASAN_OPTIONS": asan}
+    done = run("--test", "--plugin-path", folder, **environment)
+    check("devices are tested without temporary files", done.returncode == 0 and "addition, F32" in done.stdout, done)
+    for way in ((), ("--in-process",)):
+        done = run("CPU", "--plugin-path", folder, *way, **environment)
+        check(" ".join(["and asked for their operations", *way]), done.returncode == 0 and "MUL_MAT" in done.stdout, done)
+    environment["GGML_TEST_NO_MEMORY_FILE"] = "1"
+    done = run("--test", "--json", "--plugin-path", folder, **environment)
+    tests = [device["self_test"] for device in load(done)["devices"] if device["name"] == "CPU"][0]
+    check("without files in memory either no test is done, and it is said why", done.returncode == 1 and
+          [t["verdict"] for t in tests] == ["failed"] + 4 * ["not_run"] and "no process for it: Read-only" in tests[0]["message"], done)
+    for way in ((), ("--in-process",)):
+        done = run("CPU", "--plugin-path", folder, *way, **environment)
+        check(" ".join(["nor are operations told", *way]), done.returncode == 0 and
+              re.search(r"operations +.*Read-only file system", done.stdout), done)
+
+
 def check_planted_hwloc(folder):
     """F24 of a security review: what hwloc does costs a line, and the boxes that it alone knows."""
     asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
@@ -803,6 +824,8 @@ def main():
         check_drawings(folder)
         if PLANTED_HWLOC:
             check_planted_hwloc(folder)
+        if NO_FILES:
+            check_without_files(folder)
         check_terminal(folder)
         check_gpus(folder)
         check_watch(folder)

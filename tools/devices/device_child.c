@@ -18,6 +18,7 @@
 #endif
 
 #include "print.h"
+#include "scratch_file.h"
 
 const bool has_device_children = true;
 
@@ -173,15 +174,20 @@ static void end_child(pid_t child, bool late, char *out_text, size_t size) {
     explain(status, late, out_text, size);
 }
 
+// Why there is no process; errno says it.
+static void explain_start(struct device_child *out_child) {
+    snprintf(out_child->how, sizeof(out_child->how), "no process for it: %s", strerror(errno));
+}
+
 bool device_child_run(const struct device_entry *device, enum child_job job,
                       struct device_child *out_child) {
     int ends[2];
     uint64_t key = (uint64_t)getpid();
     const pid_t parent = getpid();
-    FILE *told = tmpfile();
-    if (!told) return false;
-    if (pipe(ends) != 0) {
-        fclose(told);
+    FILE *told = scratch_file();
+    if (!told || pipe(ends) != 0) {
+        explain_start(out_child);
+        if (told) fclose(told);
         return false;
     }
     const int unknown = getentropy(&key, sizeof(key)); // the number above serves too
@@ -199,6 +205,7 @@ bool device_child_run(const struct device_entry *device, enum child_job job,
         out_child->told = told;
         out_child->key = key;
     } else {
+        explain_start(out_child);
         fclose(told);
     }
     close(ends[0]);
@@ -226,12 +233,13 @@ bool selftest_run_apart(const struct device_entry *device,
     struct message message;
     int n = 0;
     bool good = true;
-    if (!device_child_run(device, CHILD_TESTS, &child)) return false;
-    while (good && n < SELFTEST_WORKLOADS && fread(&message, sizeof(message), 1, child.told) == 1) {
+    const bool has_run = device_child_run(device, CHILD_TESTS, &child);
+    while (has_run && good && n < SELFTEST_WORKLOADS &&
+           fread(&message, sizeof(message), 1, child.told) == 1) {
         good = is_result(&message, child.key);
         if (good) out_results[n++] = message.result;
     }
-    device_child_free(&child);
+    if (has_run) device_child_free(&child);
     if (!good)
         snprintf(child.how, sizeof(child.how), "%s",
                  "something wrote to descriptors that are not its own");

@@ -345,7 +345,7 @@ static bool show(const struct inventory *inventory, const struct options *option
 }
 
 // SELFTEST_WORKLOADS results per device; the caller frees them. Each device is tested in a
-// process of its own unless that can't be started. NULL without memory.
+// process of its own where the system has that. NULL without memory.
 static struct selftest_result *test_all(const struct inventory *inventory, bool in_process) {
     struct selftest_result *results =
         calloc(inventory->n_devices + 1, sizeof(*results) * SELFTEST_WORKLOADS);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // How fast a device says it is, and which operations it takes in which types: asked by the cases of
 // the conformance suite, in a process of its own, since what answers is the plugin's code.
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conformance.h"
 #include "print.h"
+#include "scratch_file.h"
 
 // --- telling: lines of three fields with tabs between them
 
@@ -115,20 +117,23 @@ static void print_rows(const struct page *page, struct row *rows, size_t n) {
                 print_group(page, rows, n, i);
 }
 
-// How the child ended, "" for well.
+// How the child ended, "" for well; or why there is none.
 static size_t ask_child(const struct device_entry *device, struct row *rows, char *how,
                         size_t how_size) {
     struct device_child child;
-    if (!device_child_run(device, CHILD_TELLS, &child)) return 0;
-    const size_t n = read_rows(child.told, rows);
+    const bool has_run = device_child_run(device, CHILD_TELLS, &child);
+    const size_t n = has_run ? read_rows(child.told, rows) : 0;
     snprintf(how, how_size, "%s", child.how);
-    device_child_free(&child);
+    if (has_run) device_child_free(&child);
     return n;
 }
 
-static size_t ask_here(ggml_backend_dev_t device, struct row *rows) {
-    FILE *told = tmpfile();
-    if (!told) return 0;
+static size_t ask_here(ggml_backend_dev_t device, struct row *rows, char *how, size_t how_size) {
+    FILE *told = scratch_file();
+    if (!told) {
+        snprintf(how, how_size, "no temporary file for them: %s", strerror(errno));
+        return 0;
+    }
     tell_operations(device, told);
     rewind(told);
     const size_t n = read_rows(told, rows);
@@ -140,8 +145,8 @@ void print_operations(const struct device_entry *device, const struct page *page
     struct row *rows = calloc(MAX_ROWS, sizeof(*rows));
     char how[256] = "";
     if (!rows) return;
-    const size_t n =
-        device->handle ? ask_here(device->handle, rows) : ask_child(device, rows, how, sizeof(how));
+    const size_t n = device->handle ? ask_here(device->handle, rows, how, sizeof(how))
+                                    : ask_child(device, rows, how, sizeof(how));
     print_rows(page, rows, n);
     if (how[0]) put_row(page, "operations", how);
     free(rows);

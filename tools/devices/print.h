@@ -32,8 +32,8 @@ const char *selftest_workload(int i);
 // Runs every workload on the device; `done` (may be NULL) is told each result. Blocks.
 void selftest_run(ggml_backend_dev_t device, struct selftest_result out_results[SELFTEST_WORKLOADS],
                   void (*done)(void *context, const struct selftest_result *result), void *context);
-// The same in a process of its own, which loads the device's plugin. False if there can be none.
-// Blocks, at most two minutes.
+// The same in a process of its own, which loads the device's plugin; one that can't be started is a
+// failed test. False on systems where there can be none. Blocks, at most two minutes.
 bool selftest_run_apart(const struct device_entry *device,
                         struct selftest_result out_results[SELFTEST_WORKLOADS]);
 
@@ -45,12 +45,12 @@ enum child_job { CHILD_TESTS, CHILD_TELLS };
 struct device_child {
     FILE *told;    // what it wrote, and what other processes with its descriptors wrote
     uint64_t key;  // that its results have
-    char how[256]; // it ended, "" for well
+    char how[256]; // it ended, "" for well; else why it is not there
 };
 // Whether there can be one on this system.
 extern const bool has_device_children;
 // Runs one, which loads the device's plugin, to its end and that of what it left in its session.
-// False if there can be none. Blocks, at most two minutes.
+// False, with nothing to free, if there can be none. Blocks, at most two minutes.
 bool device_child_run(const struct device_entry *device, enum child_job job,
                       struct device_child *out_child);
 void device_child_free(struct device_child *child);
