@@ -102,6 +102,23 @@ def check_ops():
     done = run("ops", "--device", "CPU", "--op", "MUL_MAT", "--type", "q4_0", "-k", "100")
     check("ops: rows that are no whole blocks are named", done.returncode == 2 and "100" in done.stderr and
           "blocks of q4_0" in done.stderr and "no operation" not in done.stderr, done)
+    done = run("ops", "--device", "CPU", "--op", "MUL_MAT", "--type", "q4_0", "-k", "1")
+    check("ops: so are those of less than a block", done.returncode == 2 and "rows of 1 elements" in done.stderr, done)
+    for sizes in (("-k", "130"), ("-m", "1")):
+        done = run("ops", "--device", "CPU", "--op", "MUL_MAT_ID", "--type", "f16", *sizes)
+        check(f"ops: of {' '.join(sizes)} experts have no quarter", done.returncode == 2 and f"{sizes[1]}/4" in done.stderr, done)
+    done = run("ops", "--device", "CPU", "--op", "FLASH_ATTN_EXT", "--type", "q4_K")
+    check("ops: keys that are no whole blocks are named once", done.returncode == 2 and done.stderr.count("\n") == 1 and
+          "rows of 128 elements aren't whole blocks of q4_K" in done.stderr, done)
+    done = run("ops", *SMALL, "--device", "CPU", "--type", "q8_0", "-m", "64", "-k", "130", "-n", "1", "--seconds", "0.0001", "--json")
+    measured = {row["op"] for row in json.loads(done.stdout)["results"]} if done.returncode == 0 else {}
+    check("ops: what is left out is named, and what doesn't depend on it is measured", not measured & {"MUL_MAT", "MUL_MAT_ID"} and
+          {"FLASH_ATTN_EXT", "ADD", "GET_ROWS"} <= measured and "MUL_MAT is left out" in done.stderr and
+          "MUL_MAT_ID is left out" in done.stderr and done.stderr.count("\n") == 2, done)
+    done = run("ops", *SMALL, "--device", "CPU", "--op", "MUL_MAT", "-m", "64", "-k", "32", "-n", "1", "--seconds", "0.0001", "--json")
+    types = {row["case"].split()[0] for row in json.loads(done.stdout)["results"]} if done.returncode == 0 else {}
+    check("ops: rows of one block are whole", {"f32", "q8_0", "q4_0"} <= types and "q4_K" not in types and "q4_K" in done.stderr and
+          "q8_0" not in done.stderr, done)
     done = run("ops", "--device", "CPU", "--seconds", "x")
     check("ops: what is wrong is said", "'x'" in done.stderr and "Usage" not in done.stderr, done)
     done = run("ops")

@@ -62,12 +62,7 @@ static bool take_option(int option, const char *text, struct command *command) {
 
 // All devices and the operation that were asked for are known.
 static enum bench_exit check_names(const struct command *command) {
-    const struct op_sizes sizes = {1, 256, 1, GGML_TYPE_F32};
-    struct op_case ignored;
-    if (op_cases(command->options.op, &sizes, &ignored, 0) == 0) {
-        op_cases_complain(command->options.op, &sizes);
-        return BENCH_USAGE;
-    }
+    if (!op_cases_know(command->options.op)) return BENCH_USAGE;
     for (size_t i = 0; i < command->options.n_devices; ++i) {
         if (!bench_find_device(command->names[i])) return BENCH_NO_DEVICE;
     }

@@ -212,9 +212,27 @@ static void add_case(struct list *list, int row, const struct op_sizes *sizes) {
     ++list->n;
 }
 
-// Rows of weights must be whole blocks.
-static bool has_block(enum ggml_type type, int64_t k) {
-    return k % ggml_blck_size(type) == 0;
+// Whether weights of this type can have the sizes: rows must be whole blocks, and experts have a
+// quarter of both.
+static bool has_weights(int row, enum ggml_type type, const struct op_sizes *wanted) {
+    const int64_t block = ggml_blck_size(type);
+    switch (rows[row].sizes) {
+    case WEIGHTS: return wanted->k % block == 0;
+    case EXPERT_WEIGHTS:
+        return wanted->m % 4 == 0 && wanted->k % 4 == 0 && wanted->k / 4 % block == 0;
+    case CACHE: return HEAD % block == 0;
+    default: return true; // rows of 4096, or no weights
+    }
+}
+
+// The types that a row of the list is measured with: what the user has chosen replaces them.
+static const enum ggml_type *types_of(int row, const struct op_sizes *wanted, int *out_count) {
+    const bool weights = rows[row].sizes == WEIGHTS;
+    *out_count = weights ? sizeof(weight_types) / sizeof(weight_types[0]) : 4;
+    if (rows[row].sizes == CACHE) *out_count = 3;
+    if (rows[row].sizes >= ROWS || wanted->type != GGML_TYPE_COUNT) *out_count = 1;
+    if (wanted->type != GGML_TYPE_COUNT) return &wanted->type;
+    return weights ? weight_types : few_types;
 }
 
 // A row of the list times types times columns: 1 (a token), 8 (weights only) and 512 (a prompt).
@@ -222,18 +240,16 @@ static bool has_block(enum ggml_type type, int64_t k) {
 static void add_row(struct list *list, int row, const struct op_sizes *wanted) {
     static const int64_t columns[] = {1, 8, 512};
     const bool weights = rows[row].sizes == WEIGHTS;
-    const enum ggml_type *types = weights ? weight_types : few_types;
-    int n_types = weights ? sizeof(weight_types) / sizeof(types[0]) : 4;
-    if (rows[row].sizes == CACHE) n_types = 3;
-    if (rows[row].sizes >= ROWS || wanted->type != GGML_TYPE_COUNT) n_types = 1;
+    int n_types;
+    const enum ggml_type *types = types_of(row, wanted, &n_types);
     for (int t = 0; t < n_types; ++t) {
         for (int i = 0; i < 3; ++i) {
             struct op_sizes sizes = *wanted;
-            if (sizes.type == GGML_TYPE_COUNT) sizes.type = types[t];
+            sizes.type = types[t];
             if (sizes.n == 0) sizes.n = columns[i];
             const bool once = wanted->n != 0 || rows[row].sizes == FIXED;
             const bool skips = (once && i > 0) || (!once && i == 1 && !weights);
-            if (!skips && has_block(sizes.type, sizes.k / 4)) add_case(list, row, &sizes);
+            if (!skips && has_weights(row, types[t], wanted)) add_case(list, row, &sizes);
         }
     }
 }
@@ -246,21 +262,45 @@ int op_cases(const char *op, const struct op_sizes *sizes, struct op_case *cases
     return list.n;
 }
 
-void op_cases_complain(const char *op, const struct op_sizes *sizes) {
+// One line for a row of the list that some of its types are left out of.
+static void say_row(int row, const struct op_sizes *wanted) {
+    int n_types, n = 0;
+    const enum ggml_type *types = types_of(row, wanted, &n_types);
+    for (int t = 0; t < n_types; ++t) {
+        if (has_weights(row, types[t], wanted)) continue;
+        if (n++ > 0) {
+            fprintf(stderr, ", %s", ggml_type_name(types[t]));
+            continue;
+        }
+        fprintf(stderr, "ggml-bench: %s is left out: ", rows[row].op);
+        if (rows[row].sizes == EXPERT_WEIGHTS)
+            fprintf(stderr, "%lld/4 rows of %lld/4 elements, as experts have them, ",
+                    (long long)wanted->m, (long long)wanted->k);
+        else
+            fprintf(stderr, "rows of %lld elements ",
+                    rows[row].sizes == CACHE ? (long long)HEAD : (long long)wanted->k);
+        fprintf(stderr, "aren't whole blocks of %s", ggml_type_name(types[t]));
+    }
+    if (n > 0) fputc('\n', stderr);
+}
+
+void op_cases_say_left_out(const char *op, const struct op_sizes *sizes) {
+    for (int row = 0; row < N_ROWS; ++row) {
+        const bool again = row > 0 && rows[row].sizes == rows[row - 1].sizes &&
+                           strcmp(rows[row].op, rows[row - 1].op) == 0;
+        if (!again && (!op || strcmp(op, rows[row].op) == 0)) say_row(row, sizes);
+    }
+}
+
+bool op_cases_know(const char *op) {
     bool is_known = !op;
     for (int row = 0; row < N_ROWS && !is_known; ++row)
         is_known = strcmp(op, rows[row].op) == 0;
-    if (is_known) {
-        fprintf(stderr,
-                "ggml-bench: rows of %lld elements (a quarter with experts) aren't whole blocks of "
-                "%s\n",
-                (long long)sizes->k,
-                sizes->type == GGML_TYPE_COUNT ? "the types" : ggml_type_name(sizes->type));
-        return;
-    }
+    if (is_known) return true;
     fprintf(stderr, "ggml-bench: no operation '%s' is measured; there are:", op);
     for (int row = 0; row < N_ROWS; ++row)
         if (row == 0 || strcmp(rows[row].op, rows[row - 1].op) != 0)
             fprintf(stderr, " %s", rows[row].op);
     fputc('\n', stderr);
+    return false;
 }

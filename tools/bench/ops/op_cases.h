@@ -28,8 +28,10 @@ struct op_case {
 
 // Fills at most `max` cases of the operation (NULL: of all) and returns how many there are.
 int op_cases(const char *op, const struct op_sizes *sizes, struct op_case *cases, int max);
-// Says on stderr why there is no case: no such operation (and which there are), or sizes that
-// aren't whole blocks of the types.
-void op_cases_complain(const char *op, const struct op_sizes *sizes);
+// Says on stderr, a line for each operation, which types it is not measured with, since weights of
+// these sizes aren't whole blocks of them.
+void op_cases_say_left_out(const char *op, const struct op_sizes *sizes);
+// Whether there is this operation (NULL: all); if not, says so on stderr, and which there are.
+bool op_cases_know(const char *op);
 
 #endif

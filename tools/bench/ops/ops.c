@@ -219,10 +219,9 @@ int bench_ops(int argc, char **argv) {
     }
     struct op_case ignored;
     if (!valid || optind < argc) return bench_usage_error(argc, argv, valid);
-    if (op_cases(options.op, &options.sizes, &ignored, 0) == 0) {
-        op_cases_complain(options.op, &options.sizes);
-        return BENCH_USAGE;
-    }
+    if (!op_cases_know(options.op)) return BENCH_USAGE;
+    op_cases_say_left_out(options.op, &options.sizes);
+    if (op_cases(options.op, &options.sizes, &ignored, 0) == 0) return BENCH_USAGE;
     ggml_plugin_load_all(options.plugin_path, NULL);
     if (!options.device) {
         fputs("ggml-bench: ops needs --device", stderr);
