@@ -91,6 +91,12 @@ def main():
         code, text = run(EXEC, "--check", program)
         check("--check: would run", code == 0 and "would run" in text and dropin in text, text)
 
+        if os.path.exists("/dev/full"):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([EXEC, "--check", program], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+            check("--check: a full disk is told", done.returncode == 125 and done.stderr.count("\n") == 1 and
+                  "No space left" in done.stderr, done)
+
         code, text = run(EXEC, "--check", "/bin/true")
         check("--check: no program of ggml's", code == 1 and "needs neither" in text, text)
         own = compile_c(folder, "own", PROGRAM, "-I", INCLUDE, "-Wl,--no-as-needed", *fakes,

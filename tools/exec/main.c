@@ -38,6 +38,13 @@ static const char usage[] =
     "no\n"
     "PROGRAM. With --check 0 if PROGRAM would run on ggml-host, else 1.\n";
 
+// The exit status: what could not be written is a failure of this program.
+static int finish(int status) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fprintf(stderr, "ggml-exec: writing failed: %s\n", strerror(errno));
+    return EXIT_OWN_FAILURE;
+}
+
 static bool has_libraries(const char *folder) {
     char path[PATH_MAX + 32];
     snprintf(path, sizeof(path), "%s/libggml.so.0", folder);
@@ -180,7 +187,7 @@ static int check_program(char **command, const char *folder) {
     } else if (!found.missing) {
         printf("%s would run on ggml-host\n", command[0]);
     }
-    return found.uses_ggml && !found.foreign && !found.missing ? 0 : 1;
+    return finish(found.uses_ggml && !found.foreign && !found.missing ? 0 : 1);
 }
 
 // --- command line --------------------------------------------------------------------------------
@@ -208,7 +215,8 @@ static int run(char **command, bool check) {
 static int print_folder(void) {
     char folder[PATH_MAX];
     if (!find_folder(folder)) return EXIT_OWN_FAILURE;
-    return puts(folder) < 0 || fflush(stdout) != 0 ? EXIT_OWN_FAILURE : 0;
+    puts(folder);
+    return finish(0);
 }
 
 int main(int argc, char **argv) {
@@ -222,11 +230,11 @@ int main(int argc, char **argv) {
         }
         if (strcmp(option, "-h") == 0 || strcmp(option, "--help") == 0) {
             print_help(usage, stdout);
-            return fflush(stdout) == 0 ? 0 : EXIT_OWN_FAILURE;
+            return finish(0);
         }
         if (strcmp(option, "--version") == 0) {
-            return puts("ggml-exec " EXEC_VERSION) < 0 || fflush(stdout) != 0 ? EXIT_OWN_FAILURE
-                                                                              : 0;
+            puts("ggml-exec " EXEC_VERSION);
+            return finish(0);
         }
         if (strcmp(option, "-p") == 0 || strcmp(option, "--print") == 0) return print_folder();
         if (strcmp(option, "-c") == 0 || strcmp(option, "--check") == 0) {
