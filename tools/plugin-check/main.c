@@ -85,13 +85,13 @@ static bool select_checks(struct check_result *results, const char *pattern) {
 
 // Splits ID=REASON and notes the reason at each check that matches; a check that passes in spite
 // of it fails. The text stays in use.
-static bool exclude_check(struct check_result *results, char *text) {
-    char *reason = strchr(text, '=');
+static bool exclude_check(struct check_result *results, const char *text) {
+    const char *reason = strchr(text, '=');
     if (!reason || reason[1] == '\0') return false;
-    *reason++ = '\0';
+    const size_t length = (size_t)(reason++ - text);
     bool any = false;
     for (int i = 0; i < check_count; ++i) {
-        if (!check_matches(text, strlen(text), check_list[i].id)) continue;
+        if (!check_matches(text, length, check_list[i].id)) continue;
         results[i].exclusion = reason;
         any = true;
     }
