@@ -128,6 +128,40 @@ static void test_memory_that_overlaps(void **state) {
     ggml_free(ctx);
 }
 
+// m and v are sources that the step of AdamW writes: what reads or writes them keeps its side of
+// it.
+static void test_momenta_are_written_by_the_step(void **state) {
+    static char memory[256];
+    (void)state;
+    struct ggml_context *ctx = gpu_test_context();
+    struct ggml_tensor *leaf[5]; // weights, gradient, m, v, another that may lie upon v
+    for (int i = 0; i < 5; ++i)
+        leaf[i] = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, WIDTH);
+    ggml_set_param(leaf[0]);
+    struct ggml_tensor *hyper = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 7);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    struct ggml_tensor *half = ggml_view_1d(ctx, leaf[3], WIDTH / 2, 0);
+    struct ggml_tensor *step =
+        ggml_opt_step_adamw(ctx, leaf[0], ggml_neg(ctx, leaf[1]), leaf[2], leaf[3], hyper);
+    struct ggml_tensor *nodes[] = {
+        ggml_sqr(ctx, leaf[2]),
+        ggml_abs(ctx, half),
+        ggml_neg(ctx, leaf[4]),
+        step,
+        ggml_scale_inplace(ctx, leaf[2], 2),
+        ggml_sqrt(ctx, leaf[2]),
+        ggml_exp(ctx, leaf[4]),
+    };
+    for (int i = 0; i < 7; ++i)
+        ggml_build_forward_expand(graph, nodes[i]);
+    expect_same(graph);
+    // Places are given, but to nothing that the nodes' results lie in.
+    leaf[3]->data = half->data = memory;
+    leaf[4]->data = memory + 16;
+    expect_same(graph);
+    ggml_free(ctx);
+}
+
 static void test_a_node_that_comes_twice_has_no_order(void **state) {
     (void)state;
     struct ggml_context *ctx = gpu_test_context();
@@ -173,6 +207,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_memory_that_overlaps),
+        cmocka_unit_test(test_momenta_are_written_by_the_step),
         cmocka_unit_test(test_a_node_that_comes_twice_has_no_order),
         cmocka_unit_test(test_only_dependent_work_waits),
     };

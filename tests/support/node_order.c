@@ -28,11 +28,19 @@ bool share_memory(const struct ggml_tensor *a, const struct ggml_tensor *b) {
     return p < q + ggml_nbytes(y) && q < p + ggml_nbytes(x);
 }
 
-static bool reads(const struct ggml_tensor *node, const struct ggml_tensor *memory) {
+// The step of AdamW updates its momenta, which are sources.
+static bool writes(const struct ggml_tensor *node, const struct ggml_tensor *memory) {
+    if (share_memory(node, memory)) return true;
+    return node->op == GGML_OP_OPT_STEP_ADAMW &&
+           (share_memory(node->src[2], memory) || share_memory(node->src[3], memory));
+}
+
+// Whether a writes what b reads or writes.
+static bool writes_for(const struct ggml_tensor *a, const struct ggml_tensor *b) {
     for (int i = 0; i < GGML_MAX_SRC; ++i) {
-        if (node->src[i] && share_memory(node->src[i], memory)) return true;
+        if (b->src[i] && writes(a, b->src[i])) return true;
     }
-    return false;
+    return writes(a, b);
 }
 
 bool node_depends(const struct ggml_tensor *b, const struct ggml_tensor *a) {
@@ -41,7 +49,7 @@ bool node_depends(const struct ggml_tensor *b, const struct ggml_tensor *a) {
         if (b->src[i] == a) return true;
     }
     if (ggml_op_is_empty(a->op) || ggml_op_is_empty(b->op)) return false;
-    return share_memory(a, b) || reads(b, a) || reads(a, b);
+    return writes_for(a, b) || writes_for(b, a);
 }
 
 void shuffle_nodes(struct ggml_cgraph *graph, uint32_t seed) {

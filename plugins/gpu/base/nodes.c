@@ -38,6 +38,10 @@ enum gpu_kept gpu_kept_columns(const struct ggml_tensor *node) {
     }
 }
 
+bool gpu_writes_source(const struct ggml_tensor *node, int s) {
+    return node->op == GGML_OP_OPT_STEP_ADAMW && (s == 2 || s == 3);
+}
+
 uint32_t gpu_power_of_two_within(int64_t n) {
     uint32_t power = 1;
     while ((int64_t)power * 2 <= n)

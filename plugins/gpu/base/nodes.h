@@ -34,6 +34,10 @@ enum gpu_kept {
 };
 enum gpu_kept gpu_kept_columns(const struct ggml_tensor *node);
 
+// Whether the node writes source s, whose memory is not its result's: AdamW's step updates its
+// momenta. [any-thread]
+bool gpu_writes_source(const struct ggml_tensor *node, int s);
+
 // The largest power of two that is not above n, 1 for n < 1: ALiBi has one slope for the heads up
 // to there and another for those beyond.
 uint32_t gpu_power_of_two_within(int64_t n);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/base/nodes.h"
+
 enum { NONE = -1 };
 
 // A root with a place of its own.
@@ -187,12 +189,21 @@ static bool writes(const struct ggml_tensor *node) {
     return !ggml_op_is_empty(node->op);
 }
 
-static bool writes_places(const struct builder *b) {
+// Whether the node writes memory that has its place, be it that of a source.
+static bool writes_place(const struct builder *b, int32_t i) {
     const struct gpu_depend *d = b->depend;
+    const struct ggml_tensor *node = b->graph->nodes[i];
+    if (!writes(node)) return false;
+    bool found = b->tensors[d->touched[d->first_touched[i]]]->data != NULL;
+    for (int s = 0; s < GGML_MAX_SRC && !found; ++s)
+        found = node->src[s] && gpu_writes_source(node, s) && root_of(node->src[s])->data;
+    return found;
+}
+
+static bool writes_places(const struct builder *b) {
     bool found = false;
-    for (int i = 0; i < d->n && !found; ++i) {
-        found = writes(b->graph->nodes[i]) && b->tensors[d->touched[d->first_touched[i]]]->data;
-    }
+    for (int32_t i = 0; i < b->depend->n && !found; ++i)
+        found = writes_place(b, i);
     return found;
 }
 
@@ -244,6 +255,7 @@ static void put_write(struct builder *b, int32_t *n, int32_t memory, int32_t nod
     b->writer[memory] = node;
 }
 
+// Of a source that the node writes too there are no more than three: the read is the node's own.
 static void put_node(struct builder *b, int32_t *n, int32_t i) {
     struct gpu_depend *d = b->depend;
     const struct ggml_tensor *node = b->graph->nodes[i];
@@ -252,9 +264,13 @@ static void put_node(struct builder *b, int32_t *n, int32_t i) {
         if (node->src[s]) put(d, n, node_of(b, node->src[s]), i);
     }
     if (!writes(node)) return; // nor does it read
-    for (int32_t t = d->first_touched[i] + 1; t < d->first_touched[i + 1]; ++t)
-        put_read(b, n, d->touched[t], i);
-    put_write(b, n, d->touched[d->first_touched[i]], i);
+    const int32_t *memory = &d->touched[d->first_touched[i]];
+    for (int s = 0, t = 0; s < GGML_MAX_SRC; ++s) {
+        if (!node->src[s]) continue;
+        put_read(b, n, memory[++t], i);
+        if (gpu_writes_source(node, s)) put_write(b, n, memory[t], i);
+    }
+    put_write(b, n, memory[0], i);
 }
 
 static void link_nodes(struct builder *b) {

@@ -2,6 +2,8 @@
 // What a launch reads and writes follows from its nodes: results are written, sources are read.
 #include "simt/step.h"
 
+#include "gpu/base/nodes.h"
+
 // Adds a tensor to those of a launch, once, and whether the launch writes it. At most
 // GPU_MAX_TOUCHES: a kernel has no more operands.
 static void use(struct simt_step *l, const struct ggml_tensor *tensor, bool writes) {
@@ -14,15 +16,10 @@ static void use(struct simt_step *l, const struct ggml_tensor *tensor, bool writ
     if (k == l->n_tensors) l->n_tensors++;
 }
 
-// Whether the operation also writes to a source: the optimiser's to its momenta.
-static bool writes_source(const struct ggml_tensor *node, int s) {
-    return node->op == GGML_OP_OPT_STEP_ADAMW && (s == 0 || s == 2 || s == 3);
-}
-
 static void use_tensors(struct simt_step *l, const struct ggml_tensor *node) {
     use(l, node, true);
     for (int s = 0; s < GGML_MAX_SRC; ++s) {
-        if (node->src[s]) use(l, node->src[s], writes_source(node, s));
+        if (node->src[s]) use(l, node->src[s], gpu_writes_source(node, s));
     }
 }
 

@@ -62,9 +62,10 @@ struct gvk_dispatch {
 struct gvk_plan; // a list of dispatches, see plan.h
 
 // Starts a dispatch of `shader` for the node: operand 0 is the node, written, then its sources up
-// to and including n_sources; a source that is absent takes the node's place, so that every binding
-// is valid. The group's size is (group_size, 1, 1). op_params are copied. NULL when memory ran out,
-// which the plan remembers. The result is valid until the next call for this plan.
+// to and including n_sources, written where the node updates them; a source that is absent takes
+// the node's place, so that every binding is valid. The group's size is (group_size, 1, 1).
+// op_params are copied. NULL when memory ran out, which the plan remembers. The result is valid
+// until the next call for this plan.
 struct gvk_dispatch *gvk_dispatch_new(struct gvk_plan *plan, enum gvk_shader shader,
                                       const struct ggml_tensor *node, int n_sources,
                                       uint32_t group_size);

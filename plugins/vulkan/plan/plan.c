@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "gpu/base/nodes.h"
 #include "gpu/base/shape.h"
 #include "gpu/base/util.h"
 #include "plan/fuse.h"
@@ -53,8 +54,10 @@ struct gvk_dispatch *gvk_dispatch_new(struct gvk_plan *plan, enum gvk_shader sha
     d->writes = 1;
     d->n_operands = 1 + n_sources;
     d->operands[0].tensor = node;
-    for (int i = 0; i < n_sources; ++i)
+    for (int i = 0; i < n_sources; ++i) {
         d->operands[1 + i].tensor = node->src[i] ? node->src[i] : node;
+        d->writes |= (uint32_t)gpu_writes_source(node, i) << (1 + i);
+    }
     gvk_dispatch_spec(d, group_size);
     gvk_dispatch_spec(d, 1);
     gvk_dispatch_spec(d, 1);

@@ -110,12 +110,9 @@ bool gvk_accepts_opt_step(const struct gvk_features *features, const struct ggml
     return ggml_fits_opt_step(node);
 }
 
-// AdamW updates its moments as well, which later nodes have to wait for.
 void gvk_encode_opt_step(struct gvk_plan *plan, const struct ggml_tensor *node) {
-    const bool adamw = node->op == GGML_OP_OPT_STEP_ADAMW;
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_opt_step, node, 5, GROUP);
     if (!d) return;
-    if (adamw) d->writes |= 1u << 3 | 1u << 4; // the moments
-    gvk_dispatch_spec(d, adamw);
+    gvk_dispatch_spec(d, node->op == GGML_OP_OPT_STEP_ADAMW);
     gvk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
