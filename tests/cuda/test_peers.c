@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cuda_test.h"
 #include "ggml-ext-comm.h"
+#include "ggml-ext-external-memory.h"
 
 enum { DEVICES = 3, N = 3000, WIDTH = 64, TOKENS = 5 };
 
@@ -155,18 +157,17 @@ static void get_row(const struct ggml_tensor *row, float *out, int n) {
     }
 }
 
-static void check_reduce(ggml_comm_group_t group, enum ggml_comm_reduction reduction,
-                         enum ggml_type type, int n, const uint8_t *counts) {
+// Of the rows x.
+static void reduce(ggml_comm_group_t group, enum ggml_comm_reduction reduction,
+                   const struct rows *r, int n, const uint8_t *counts) {
     static float out[N];
-    struct rows r;
-    rows_new(&r, type, n, n);
     for (size_t i = 0; i < DEVICES; ++i)
-        set_row(r.x[i], i, i, n);
-    assert_int_equal(comm->all_reduce(group, reduction, r.x, counts), GGML_HOST_OK);
+        set_row(r->x[i], i, i, n);
+    assert_int_equal(comm->all_reduce(group, reduction, r->x, counts), GGML_HOST_OK);
     for (size_t i = 0; i < DEVICES; ++i)
         ggml_backend_synchronize(streams[i]);
     for (size_t i = 0; i < DEVICES; ++i) {
-        get_row(r.x[i], out, n);
+        get_row(r->x[i], out, n);
         for (int k = 0; k < n; ++k) {
             float expected = 0.0f;
             bool any = false;
@@ -183,6 +184,13 @@ static void check_reduce(ggml_comm_group_t group, enum ggml_comm_reduction reduc
                          (double)expected);
         }
     }
+}
+
+static void check_reduce(ggml_comm_group_t group, enum ggml_comm_reduction reduction,
+                         enum ggml_type type, int n, const uint8_t *counts) {
+    struct rows r;
+    rows_new(&r, type, n, n);
+    reduce(group, reduction, &r, n, counts);
     rows_free(&r);
 }
 
@@ -212,6 +220,41 @@ static void test_reduce_by_copies(void **state) {
 static void test_reduce_in_place(void **state) {
     (void)state;
     check_group("1");
+}
+
+// Memory that other processes can have too is its own device's alone: one part in plain memory, one
+// in memory for others, and one in such memory that was imported.
+static void test_reduce_in_external_memory(void **state) {
+    ggml_backend_buffer_t buffers[DEVICES];
+    struct ggml_external_memory memory = {.size = sizeof(memory)};
+    struct rows r;
+    (void)state;
+    open_all("1");
+    ggml_comm_group_t group = new_group();
+    rows_new(&r, GGML_TYPE_F32, N, N);
+    for (size_t i = 1; i < DEVICES; ++i) {
+        buffers[i] = ggml_backend_dev_alloc_external(cuda_device(i), N * sizeof(float));
+        if (!buffers[i]) fail_msg("%s", ggml_last_error());
+    }
+    assert_int_equal(ggml_backend_buffer_export(buffers[2], GGML_EXTERNAL_OPAQUE_FD, &memory),
+                     GGML_HOST_OK);
+    buffers[0] = ggml_backend_dev_import_external(cuda_device(2), &memory);
+    if (!buffers[0]) fail_msg("%s", ggml_last_error());
+    ggml_backend_buffer_free(buffers[2]); // the memory stays
+    buffers[2] = buffers[0];
+    for (size_t i = 1; i < DEVICES; ++i) {
+        r.x[i] = ggml_new_tensor_1d(r.ctx[i], GGML_TYPE_F32, N);
+        assert_int_equal(
+            ggml_backend_tensor_alloc(buffers[i], r.x[i], ggml_backend_buffer_get_base(buffers[i])),
+            GGML_STATUS_SUCCESS);
+    }
+    reduce(group, GGML_COMM_SUM, &r, N, NULL);
+    comm->group_free(group);
+    for (size_t i = 1; i < DEVICES; ++i)
+        ggml_backend_buffer_free(buffers[i]);
+    close(memory.fd);
+    rows_free(&r);
+    close_all();
 }
 
 // Without a word of the user, over links of their own only.
@@ -372,9 +415,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_links),           cmocka_unit_test(test_copies),
         cmocka_unit_test(test_events),          cmocka_unit_test(test_reduce_by_copies),
-        cmocka_unit_test(test_reduce_in_place), cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_meta_by_copies),  cmocka_unit_test(test_meta_in_place),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_reduce_in_place), cmocka_unit_test(test_reduce_in_external_memory),
+        cmocka_unit_test(test_messages),        cmocka_unit_test(test_meta_by_copies),
+        cmocka_unit_test(test_meta_in_place),   cmocka_unit_test(test_faults),
     };
     setenv("FAKE_CUDA_DEVICES", "3", 1);
     setenv("FAKE_CUDA_PEERS", "1", 1);

@@ -3,7 +3,8 @@
 // link carries 2 (n - 1) / n times the part, the least there is (reduce-scatter and all-gather,
 // Rabenseifner 2004). Where devices reach each other's memory, one kernel per rank reads its slice
 // of all parts and writes it to all: no copy, no scratch memory, and one wait before and after.
-// Elsewhere slices are copied to scratch memory, added there, and copied to where they belong.
+// Elsewhere, and in memory that is shared with other processes, slices are copied to scratch
+// memory, added there, and copied to where they belong.
 #include "queue/comm.h"
 
 #include "device/loader.h"
@@ -68,6 +69,17 @@ int32_t cuda_comm_end(ggml_comm_group_t group, enum ggml_host_status status) {
 
 int32_t cuda_comm_no_rank(uint32_t rank) {
     return ggml_sdk_fail(GGML_HOST_INVALID_ARGUMENT, "cuda: rank %u is not in the group", rank);
+}
+
+// Whether kernels of all ranks reach all parts. Memory that other processes or drivers can have too
+// lies outside of what peers were admitted to, whatever the devices can.
+static bool reaches_parts(const struct ggml_comm_group *group, struct ggml_tensor *const *parts) {
+    bool reaches = group->reaches_all;
+    for (uint32_t i = 0; i < group->n && reaches; ++i) {
+        const struct cuda_buffer *buffer = cuda_buffer_of(parts[i]);
+        reaches = buffer && !buffer->has_memory && !buffer->external;
+    }
+    return reaches;
 }
 
 static int32_t check(const struct ggml_comm_group *group,
@@ -285,7 +297,7 @@ static int32_t all_reduce(ggml_comm_group_t group, enum ggml_comm_reduction redu
         terms |= (unsigned)(!counts || counts[i]) << i;
     const int64_t n = ggml_nelements(parts[0]);
     if (n == 0) return GGML_HOST_OK;
-    if (group->reaches_all)
+    if (reaches_parts(group, parts))
         return cuda_comm_end(group, reduce_in_place(group, reduction, parts, terms));
     for (uint32_t i = 0; i < group->n; ++i) {
         const struct slice s = slice_of(group, i, n);
