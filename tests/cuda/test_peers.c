@@ -296,6 +296,46 @@ static void test_messages(void **state) {
     close_all();
 }
 
+// Each message is larger than those before it, whose memory goes when it does not suffice.
+static void test_messages_that_grow(void **state) {
+    enum { SIZES = 40, STEP = 1 << 16 };
+    size_t free_before, free_after, total;
+    (void)state;
+    open_all("0");
+    ggml_comm_group_t group = new_group();
+    struct ggml_context *ctx = cuda_context();
+    ggml_backend_buffer_t buffers[2];
+    for (size_t i = 0; i < 2; ++i) {
+        buffers[i] = ggml_backend_alloc_buffer(streams[i], (size_t)SIZES * STEP * sizeof(float));
+        assert_non_null(buffers[i]);
+        ggml_backend_buffer_clear(buffers[i], 0);
+    }
+    ggml_backend_dev_memory(cuda_device(0), &free_before, &total);
+    for (int n = 1; n <= SIZES; ++n) {
+        struct ggml_tensor *x[2];
+        float last = (float)n;
+        for (size_t i = 0; i < 2; ++i) {
+            x[i] = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, (int64_t)n * STEP);
+            assert_int_equal(ggml_backend_tensor_alloc(buffers[i], x[i],
+                                                       ggml_backend_buffer_get_base(buffers[i])),
+                             GGML_STATUS_SUCCESS);
+        }
+        ggml_backend_tensor_set(x[0], &last, ggml_nbytes(x[0]) - sizeof(last), sizeof(last));
+        assert_int_equal(comm->send(group, 0, 1, x[0]), GGML_HOST_OK);
+        assert_int_equal(comm->receive(group, 1, 0, x[1]), GGML_HOST_OK);
+        ggml_backend_synchronize(streams[1]);
+        ggml_backend_tensor_get(x[1], &last, ggml_nbytes(x[1]) - sizeof(last), sizeof(last));
+        assert_true(last == (float)n);
+    }
+    ggml_backend_dev_memory(cuda_device(0), &free_after, &total);
+    assert_in_range(free_before - free_after, 1, 2 * (size_t)SIZES * STEP * sizeof(float));
+    for (size_t i = 0; i < 2; ++i)
+        ggml_backend_buffer_free(buffers[i]);
+    ggml_free(ctx);
+    comm->group_free(group);
+    close_all();
+}
+
 // --- a meta device -------------------------------------------------------------------------------
 
 // Weights whose names begin with "up" are split by rows, "down" by columns: the product of the
@@ -416,8 +456,9 @@ int main(void) {
         cmocka_unit_test(test_links),           cmocka_unit_test(test_copies),
         cmocka_unit_test(test_events),          cmocka_unit_test(test_reduce_by_copies),
         cmocka_unit_test(test_reduce_in_place), cmocka_unit_test(test_reduce_in_external_memory),
-        cmocka_unit_test(test_messages),        cmocka_unit_test(test_meta_by_copies),
-        cmocka_unit_test(test_meta_in_place),   cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_messages),        cmocka_unit_test(test_messages_that_grow),
+        cmocka_unit_test(test_meta_by_copies),  cmocka_unit_test(test_meta_in_place),
+        cmocka_unit_test(test_faults),
     };
     setenv("FAKE_CUDA_DEVICES", "3", 1);
     setenv("FAKE_CUDA_PEERS", "1", 1);

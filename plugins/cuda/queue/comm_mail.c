@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Messages of a group: what is sent is copied to memory of the sender's device at once, so that its
 // stream goes on whatever the receiver does; the receiver's stream waits for that copy and takes
-// it. The memory is used again when the next message finds it received.
+// it. The memory is used again when the next message finds it received, and freed where that does
+// not fit, so that a pair of ranks has as many as were under way at once.
 #include "device/loader.h"
 #include "memory/budget.h"
 #include "memory/buffer.h"
@@ -13,9 +14,10 @@ static void release(const struct ggml_comm_group *group, struct cuda_message *m)
     const struct cu_api *api = cuda_api();
     if (cuda_in_owner() &&
         api->cuCtxPushCurrent(group->streams[m->from]->context->handle) == CUDA_SUCCESS) {
+        // The receiver reads the memory by work of its own device, which freeing need not wait for.
+        if (m->received) api->cuEventSynchronize(m->received);
         if (m->sent) api->cuEventDestroy(m->sent);
         if (m->received) api->cuEventDestroy(m->received);
-        // Waits for the work that uses it.
         if (m->memory) cuda_memory_free(group->streams[m->from]->context, m->memory, m->room);
         cuda_context_leave();
     }
@@ -58,29 +60,38 @@ static enum ggml_host_status make(const struct ggml_comm_group *group, uint32_t 
     return status;
 }
 
-// Returns in *out_message a message with room for the bytes: one between the same two ranks that
-// was received already, or a new one. Either goes to the end of the list, so that messages of a
-// pair are received in the order in which they were sent. Linear in the messages of the group.
-static enum ggml_host_status take(ggml_comm_group_t group, uint32_t from, uint32_t to, size_t room,
-                                  struct cuda_message **out_message) {
-    struct cuda_message **at = &group->first, *m = NULL;
+// Takes out of the list a message between the two ranks that was received and has room for so many
+// bytes; NULL: there is none. Linear in the messages of the group.
+static struct cuda_message *take_received(ggml_comm_group_t group, uint32_t from, uint32_t to,
+                                          size_t room) {
+    struct cuda_message **at = &group->first;
     while (*at &&
            !((*at)->is_received && (*at)->from == from && (*at)->to == to && (*at)->room >= room))
         at = &(*at)->next;
-    enum ggml_host_status status = GGML_HOST_OK;
-    if (*at) {
-        m = *at;
-        *at = m->next;
-    } else {
-        status = make(group, from, to, room, &m);
+    struct cuda_message *m = *at;
+    if (m) *at = m->next;
+    return m;
+}
+
+// Returns in *out_message a message with room for the bytes: one between the same two ranks that
+// was received already, or a new one, in whose place one that is too small goes. Either goes to the
+// end of the list, so that messages of a pair are received in the order in which they were sent.
+static enum ggml_host_status take(ggml_comm_group_t group, uint32_t from, uint32_t to, size_t room,
+                                  struct cuda_message **out_message) {
+    struct cuda_message *m = take_received(group, from, to, room);
+    if (!m) {
+        struct cuda_message *small = take_received(group, from, to, 0);
+        if (small) release(group, small);
+        const enum ggml_host_status status = make(group, from, to, room, &m);
         if (status != GGML_HOST_OK && m) release(group, m);
         if (status != GGML_HOST_OK) return status;
     }
     m->next = NULL;
-    for (at = &group->first; *at;)
+    struct cuda_message **at = &group->first;
+    while (*at)
         at = &(*at)->next;
     *at = *out_message = m;
-    return status;
+    return GGML_HOST_OK;
 }
 
 // Queues on the stream: wait for `before` (an event that was never recorded is over), copy, record
