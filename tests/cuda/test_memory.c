@@ -209,6 +209,39 @@ static void test_scratch_in_place(void **state) {
     assert_int_equal(grow_scratch(true), 4 * MIB);
 }
 
+// A piece twice as large as the one before is too much here, one of what is needed is not.
+static void test_scratch_in_the_rest(void **state) {
+    struct product products[2];
+    size_t free_before, free_after, total;
+    (void)state;
+    setenv("GGML_CUDA_NO_VMM", "1", 1);
+    setenv("GGML_CUDA_MEMORY_LIMIT", "64M", 1);
+    ggml_backend_t stream = ggml_backend_dev_init(cuda_device(0), NULL);
+    assert_non_null(stream);
+    build(&products[0], stream, 2);
+    build(&products[1], stream, 3);
+    figures(&free_before, &total);
+    assert_int_equal(ggml_backend_graph_compute(stream, products[0].graph), GGML_STATUS_SUCCESS);
+    figures(&free_after, &total);
+    const size_t piece = free_before - free_after;
+    assert_in_range(piece, 2 * MIB, 3 * MIB);
+    ggml_backend_buffer_t rest = new_buffer(free_after - piece / 4 * 7);
+    assert_non_null(rest);
+    figures(&free_before, &total);
+    assert_int_equal(ggml_backend_graph_compute(stream, products[1].graph), GGML_STATUS_SUCCESS);
+    figures(&free_after, &total);
+    // Without the piece it would be computed by kernels that need none.
+    assert_in_range(free_before - free_after, piece, 2 * piece);
+    assert_int_equal(ggml_backend_graph_compute(stream, products[0].graph), GGML_STATUS_SUCCESS);
+    ggml_backend_buffer_free(rest);
+    for (int i = 0; i < 2; ++i)
+        release(&products[i]);
+    ggml_backend_free(stream);
+    cuda_unload();
+    unsetenv("GGML_CUDA_MEMORY_LIMIT");
+    unsetenv("GGML_CUDA_NO_VMM");
+}
+
 static void test_without_growing_memory(void **state) {
     (void)state;
     setenv("FAKE_CUDA_VMM", "0", 1);
@@ -232,6 +265,7 @@ int main(void) {
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_without_growing_memory),
+        cmocka_unit_test(test_scratch_in_the_rest),
     };
     cuda_find_driver();
     return cmocka_run_group_tests(tests, NULL, NULL);

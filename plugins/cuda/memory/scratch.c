@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pieces double, so that 40 of them reach every size; a range grows by what is missing.
+// Pieces double while memory lasts, so that 40 of them reach every size; a range grows by what is
+// missing.
 #include "memory/scratch.h"
 
 #include "device/context.h"
@@ -18,12 +19,17 @@ static enum ggml_host_status grow_range(struct cuda_context *context, struct cud
     return status;
 }
 
+// What is needed alone where twice the last piece is too much.
 static enum ggml_host_status add_piece(struct cuda_context *context, struct cuda_scratch *s,
-                                       size_t bytes) {
-    // All pieces together have less than twice the bytes of the last one.
-    bytes = MAX(MAX(bytes, 2 * s->bytes), LEAST_BYTES);
+                                       size_t needed) {
+    // All pieces that doubled have together less than twice the bytes of the last one.
+    size_t bytes = MAX(MAX(needed, 2 * s->bytes), LEAST_BYTES);
     if (s->n == CUDA_MAX_SCRATCHES) return GGML_HOST_OUT_OF_MEMORY;
-    const enum ggml_host_status status = cuda_memory_new(context, bytes, &s->pieces[s->n]);
+    enum ggml_host_status status = cuda_memory_new(context, bytes, &s->pieces[s->n]);
+    if (status == GGML_HOST_OUT_OF_MEMORY && bytes > needed) {
+        bytes = needed;
+        status = cuda_memory_new(context, bytes, &s->pieces[s->n]);
+    }
     if (status != GGML_HOST_OK) return status;
     s->n++;
     s->bytes = bytes;

@@ -11,8 +11,8 @@
 enum { CUDA_MAX_SCRATCHES = 40 };
 
 // Zero: nothing. It grows in place where the driver can; elsewhere, and with `is_in_pieces`, each
-// piece is at least twice as large as the one before, which stays, since queued work or recordings
-// have its address.
+// piece is larger than the one before, by two or more where there is memory for that, and the one
+// before stays, since queued work or recordings have its address.
 struct cuda_scratch {
     bool is_in_pieces;
     struct cuda_range range;
