@@ -25,13 +25,14 @@ struct cuda_context *cuda_device_context(struct cuda_device *device) {
 
 // Only a context knows what is free: before there is one, all of it. A limit makes the device
 // smaller.
-// Under the mutex: another thread may be making the context.
+// Under the mutex: another thread may be making the context. In a child of the process the driver
+// is not asked, and what others have of the memory is not known.
 static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *out_total) {
     struct cuda_device *device = handle->context;
     size_t free = device->memory, total = device->memory;
     pthread_mutex_lock(&device->mutex);
     struct cuda_context *context = device->context;
-    if (context && !atomic_load(&context->lost) &&
+    if (context && cuda_in_owner() && !atomic_load(&context->lost) &&
         cuda_api()->cuCtxPushCurrent(context->handle) == CUDA_SUCCESS) {
         if (cuda_api()->cuMemGetInfo(&free, &total) != CUDA_SUCCESS) free = total = device->memory;
         cuda_context_leave();
