@@ -135,6 +135,33 @@ static void test_queued(void **state) {
     queued(false);
 }
 
+// What was got last is there in the end, also where the first was staged and the second found the
+// stream idle.
+static void twice(bool unified) {
+    float in[N], out[N];
+    open_device(unified);
+    const struct doubled d = doubles();
+    allocate();
+    ggml_backend_buffer_t other =
+        ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(device), 4096);
+    for (int i = 0; i < N; ++i)
+        in[i] = (float)i;
+    ggml_backend_tensor_set(d.x, in, 0, sizeof(in));
+    assert_int_equal(ggml_backend_graph_compute_async(streams[0], d.graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get_async(streams[0], d.y, out, 0, sizeof(out));
+    ggml_backend_buffer_free(other); // waits for all queued work, and hands out nothing
+    ggml_backend_tensor_get_async(streams[0], d.x, out, 0, sizeof(out));
+    ggml_backend_synchronize(streams[0]);
+    expect(out, 1.0f);
+    close_device();
+}
+
+static void test_twice_to_the_same_place(void **state) {
+    (void)state;
+    twice(true);
+    twice(false);
+}
+
 // Of rows of 7 bytes in the middle of rows of 13, and of rows by fours; and more than is staged.
 static void pieces(bool unified) {
     static char host[LARGE], got[LARGE], all[LARGE];
@@ -273,7 +300,7 @@ int main(void) {
         cmocka_unit_test(test_blocking),  cmocka_unit_test(test_queued),
         cmocka_unit_test(test_pieces),    cmocka_unit_test(test_events),
         cmocka_unit_test(test_streams),   cmocka_unit_test(test_storage),
-        cmocka_unit_test(test_residency),
+        cmocka_unit_test(test_residency), cmocka_unit_test(test_twice_to_the_same_place),
     };
     metal_find_runtime();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,12 +129,14 @@ static enum ggml_host_status queue_pieces(struct metal_stream *stream, const str
     return status;
 }
 
+// An idle stream is drained too: what earlier transfers have staged for the host must not come to
+// lie over what this one brings.
 static enum ggml_host_status transfer(struct metal_stream *stream, const struct pieces *p,
                                       bool to_host) {
     if (p->size == 0 || p->n == 0) return GGML_HOST_OK;
-    if (metal_stream_is_idle(stream)) return transfer_now(stream, p, to_host);
     const bool is_small = p->pitch <= MAX_STAGED / p->n && !p->place.is_aliased;
-    const mtl_id staging = is_small ? staging_of(stream, p, to_host) : NULL;
+    const bool stages = is_small && !metal_stream_is_idle(stream);
+    const mtl_id staging = stages ? staging_of(stream, p, to_host) : NULL;
     if (staging) return queue_pieces(stream, p, to_host, staging);
     metal_stream_drain(stream);
     return transfer_now(stream, p, to_host);
