@@ -133,11 +133,14 @@ static void test_windows(void **state) {
     struct ggml_tensor *some = ggml_new_tensor_1d(context, GGML_TYPE_F32, N);
     struct ggml_tensor *tripled = ggml_scale_inplace(context, all, 3.0f);
     struct ggml_tensor *doubled = ggml_scale(context, some, 2.0f);
+    struct ggml_tensor *both = ggml_concat(context, some, all, 0);
     struct ggml_cgraph *first = graph_of(tripled), *second = graph_of(doubled);
+    struct ggml_cgraph *third = graph_of(both);
     ggml_backend_tensor_alloc(buffer, all, memory + at);
     ggml_backend_tensor_alloc(buffer, some, memory + at);
     ggml_backend_tensor_alloc(buffer, other, memory + 5 * floats);
     ggml_backend_tensor_alloc(buffer, doubled, memory);
+    ggml_backend_tensor_alloc(buffer, both, memory);
     ggml_backend_view_init(tripled);
     for (size_t i = 0; i < floats; ++i)
         memory[at + i] = 1.0f;
@@ -162,6 +165,13 @@ static void test_windows(void **state) {
     ggml_backend_tensor_copy_async(stream, stream, all, other);
     ggml_backend_synchronize(stream);
     expect(memory + 5 * floats, 2.0f);
+    // Operands that begin at the same place, the shorter one first, which the first window shows.
+    for (size_t i = 0; i < floats; ++i)
+        memory[at + i] = (float)i;
+    queue(third);
+    ggml_backend_synchronize(stream);
+    for (size_t i = 0; i < N + floats; ++i)
+        assert_true(memory[i] == (float)(i < N ? i : i - N));
     close_device(buffer);
     unsetenv("FAKE_METAL_MAX_BUFFER");
     free(zeros);

@@ -64,19 +64,30 @@ static enum ggml_host_status find_places(struct metal_recording *r,
     return GGML_HOST_OK;
 }
 
-// Replaces tensors' addresses by the device's: an operand begins where a tensor of the launch does.
-// Two that begin at the same place lie in the same buffer, as those of a device all count from
-// addresses of one kind.
+// The place of the operand that begins at that address: that of the largest tensor of the launch
+// which begins there. All such lie in the same buffer, as those of a device all count from
+// addresses of one kind, but the window of a smaller one need not show all of a larger one.
+static const struct metal_place *place_of(const struct simt_step *launch,
+                                          const struct metal_place *places, gpu_word address) {
+    const struct metal_place *place = NULL;
+    size_t most = 0;
+    for (int t = 0; t < launch->n_tensors; ++t) {
+        const size_t bytes = ggml_nbytes(launch->tensors[t]);
+        if ((gpu_word)(uintptr_t)launch->tensors[t]->data != address || (place && bytes <= most))
+            continue;
+        place = &places[t];
+        most = bytes;
+    }
+    GGML_ASSERT(place);
+    return place;
+}
+
+// Replaces tensors' addresses by the device's.
 static void set_addresses(struct gpu_args *args, const struct simt_step *launch,
                           const struct metal_place *places) {
     for (int k = 0; k < GPU_MAX_OPERANDS; ++k) {
-        if (args->operands[k].data == 0) continue;
-        int t = 0;
-        while ((gpu_word)(uintptr_t)launch->tensors[t]->data != args->operands[k].data) {
-            ++t;
-            GGML_ASSERT(t < launch->n_tensors);
-        }
-        args->operands[k].data = places[t].address;
+        const gpu_word address = args->operands[k].data;
+        if (address != 0) args->operands[k].data = place_of(launch, places, address)->address;
     }
 }
 
