@@ -389,6 +389,35 @@ static void test_uncountable(void **state) {
     assert_false(simt_supports_op(&y));
 }
 
+// 64 x 64 elements whose rows, or columns, lie side by side.
+static struct ggml_tensor square(enum ggml_type type, bool turned) {
+    const size_t size = ggml_type_size(type), row = 64 / (size_t)ggml_blck_size(type) * size;
+    struct ggml_tensor t = {.type = type, .ne = {64, 64, 1, 1}};
+    t.nb[0] = turned ? row : size;
+    t.nb[1] = turned ? size : row;
+    t.nb[2] = t.nb[3] = 64 * row;
+    return t;
+}
+
+static bool copies(enum ggml_op op, enum ggml_type type, bool from_turned, bool to_turned) {
+    struct ggml_tensor a = square(type, from_turned), node = square(type, to_turned);
+    node.op = op;
+    node.src[0] = &a;
+    return simt_supports_op(&node);
+}
+
+// Blocks that don't lie side by side in a row have no elements that could be copied.
+static void test_transposed_blocks(void **state) {
+    static const enum ggml_op ops[] = {GGML_OP_CONT, GGML_OP_CPY, GGML_OP_DUP};
+    (void)state;
+    for (int i = 0; i < 3; ++i) {
+        assert_true(copies(ops[i], GGML_TYPE_Q8_0, false, false));
+        assert_false(copies(ops[i], GGML_TYPE_Q8_0, true, false));
+        assert_false(copies(ops[i], GGML_TYPE_Q8_0, false, true));
+        assert_true(copies(ops[i], GGML_TYPE_F32, true, false));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),       cmocka_unit_test(test_not_finite),
@@ -396,7 +425,7 @@ int main(void) {
         cmocka_unit_test(test_uncountable), cmocka_unit_test(test_warpgroups),
         cmocka_unit_test(test_bias),        cmocka_unit_test(test_gated),
         cmocka_unit_test(test_not_fused),   cmocka_unit_test(test_turing),
-        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_steps),       cmocka_unit_test(test_transposed_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

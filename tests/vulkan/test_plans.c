@@ -145,6 +145,21 @@ static void test_strides_that_cut_elements_are_refused(void **state) {
     assert_false(gvk_supports_op(&rig->features, node));
 }
 
+// They have no elements that could be copied; rows of blocks in another order do.
+static void test_transposed_blocks_are_refused(void **state) {
+    struct rig *rig = *state;
+    struct ggml_tensor *a = ggml_new_tensor_3d(rig->ctx, GGML_TYPE_Q8_0, 64, 64, 2);
+    struct ggml_tensor *b = ggml_new_tensor_3d(rig->ctx, GGML_TYPE_Q8_0, 64, 64, 2);
+    struct ggml_tensor *turned = ggml_transpose(rig->ctx, a);
+    assert_true(gvk_supports_op(&rig->features, ggml_cont(rig->ctx, a)));
+    assert_true(gvk_supports_op(&rig->features,
+                                ggml_cont(rig->ctx, ggml_permute(rig->ctx, a, 0, 2, 1, 3))));
+    assert_false(gvk_supports_op(&rig->features, ggml_cont(rig->ctx, turned)));
+    assert_false(gvk_supports_op(&rig->features, ggml_dup(rig->ctx, turned)));
+    assert_false(gvk_supports_op(&rig->features, ggml_cpy(rig->ctx, turned, b)));
+    assert_false(gvk_supports_op(&rig->features, ggml_cpy(rig->ctx, b, turned)));
+}
+
 static void test_rows_that_overlap_are_not_set(void **state) {
     struct rig *rig = *state;
     struct ggml_tensor *x = ggml_new_tensor_2d(rig->ctx, GGML_TYPE_F32, 8, 8);
@@ -211,6 +226,7 @@ int main(void) {
         TEST(test_columns_become_rows_in_tiles),
         TEST(test_parts_go_to_their_places),
         TEST(test_strides_that_cut_elements_are_refused),
+        TEST(test_transposed_blocks_are_refused),
         TEST(test_rows_that_overlap_are_not_set),
         TEST(test_long_rows_are_sorted_in_blocks),
         TEST(test_rows_are_shared_by_powers_of_two),

@@ -6,7 +6,7 @@
 bool simt_accepts_move(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return a->type == node->type && ggml_nelements(a) == ggml_nelements(node) &&
-           ggml_has_whole_blocks(a) && ggml_has_whole_blocks(node);
+           ggml_rows_separable(a) && ggml_rows_separable(node);
 }
 
 bool simt_accepts_convert(const struct ggml_tensor *node) {

@@ -6,12 +6,12 @@
 
 enum { PACK_GROUP = 32 };
 
-// Copies without conversion: rows of whole blocks on both sides.
+// Copies without conversion: rows of whole blocks, side by side, on both sides.
 bool gvk_accepts_move(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
     return a->type == node->type && gpu_nelements(a) == gpu_nelements(node) &&
-           ggml_has_whole_blocks(a) && ggml_has_whole_blocks(node);
+           ggml_rows_separable(a) && ggml_rows_separable(node);
 }
 
 // Three cases: the same shape; both packed, which is one long row; or items in logical order
