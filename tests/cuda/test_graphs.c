@@ -506,6 +506,33 @@ static void test_tight_memory(void **state) {
     if (step == 1) assert_int_equal(n_found, 4);
 }
 
+// Of minus infinity it is 0, also where it is a gate's, as on the CPU; the others go as they go.
+static void test_gelu_of_infinities(void **state) {
+    static const float numbers[] = {-INFINITY, INFINITY, NAN, -1e30f}, ones[] = {1, 1, 1, 1};
+    (void)state;
+    open_stream();
+    for (int form = 0; form < 4; ++form) {
+        struct ggml_context *ctx = cuda_context();
+        struct ggml_tensor *x = matrix(ctx, 4, 1), *g = matrix(ctx, 4, 1);
+        struct ggml_tensor *y = form == 0   ? ggml_gelu(ctx, x)
+                                : form == 1 ? ggml_gelu_erf(ctx, x)
+                                : form == 2 ? ggml_geglu_split(ctx, x, g)
+                                            : ggml_geglu_erf_split(ctx, x, g);
+        struct ggml_cgraph *graph = ggml_new_graph(ctx);
+        ggml_build_forward_expand(graph, y);
+        ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, stream);
+        float out[4];
+        ggml_backend_tensor_set(x, numbers, 0, sizeof(numbers));
+        ggml_backend_tensor_set(g, ones, 0, sizeof(ones));
+        assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
+        cuda_read(y, out);
+        assert_true(out[0] == 0 && out[1] == INFINITY && isnan(out[2]) && out[3] == 0);
+        ggml_backend_buffer_free(buffer);
+        ggml_free(ctx);
+    }
+    close_stream();
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orders),
@@ -521,6 +548,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_early),
         cmocka_unit_test(test_made_weights),
         cmocka_unit_test(test_rows_in_one_launch),
+        cmocka_unit_test(test_gelu_of_infinities),
     };
     if (argc > 1 && strcmp(argv[1], "sample") == 0) step = 29;
     ggml_backend_load_all();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Which kernels of convolutions and sorting recorded devices choose, without one; and that those
-// for GPUs compute what the CPU does.
+// for GPUs compute what the CPU does; functions of infinities.
 #define _POSIX_C_SOURCE 200809L
+#include <math.h>
+
 #include "pipeline/shaders.h"
 #include "plan/plan.h"
 #include "support/recorded.h"
@@ -194,6 +196,37 @@ static void check_sort(ggml_backend_dev_t device, ggml_backend_dev_t cpu, int n_
     free(wanted);
 }
 
+static struct ggml_tensor *gelu(struct ggml_context *ctx, int form, int n) {
+    struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, n);
+    struct ggml_tensor *g = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, n);
+    switch (form) {
+    case 0: return ggml_gelu(ctx, x);
+    case 1: return ggml_gelu_erf(ctx, x);
+    case 2: return ggml_geglu_split(ctx, x, g);
+    default: return ggml_geglu_erf_split(ctx, x, g);
+    }
+}
+
+static void fill_infinities(struct ggml_tensor *y) {
+    static const float numbers[] = {-INFINITY, INFINITY, NAN, -1e30f}, ones[] = {1, 1, 1, 1};
+    vulkan_set(y->src[0], numbers);
+    if (y->src[1]) vulkan_set(y->src[1], ones);
+}
+
+// Of minus infinity it is 0, also where it is a gate's, as on the CPU; the others go as they go.
+static void test_gelu_of_infinities(void **state) {
+    (void)state;
+    ggml_backend_dev_t device = vulkan_device(vulkan_start("none", ""));
+    for (int form = 0; device && form < 4; ++form) {
+        struct ggml_context *ctx = new_context();
+        float *out = vulkan_compute(device, ctx, gelu(ctx, form, 4), fill_infinities);
+        assert_true(out[0] == 0 && out[1] == INFINITY && isnan(out[2]) && out[3] == 0);
+        free(out);
+    }
+    assert_int_equal(vulkan_n_messages(), 0);
+    vulkan_stop();
+}
+
 static void test_results(void **state) {
     (void)state;
     for (int gpu = 0; gpu < 2; ++gpu) {
@@ -219,6 +252,7 @@ int main(void) {
         cmocka_unit_test(test_long_loops_are_not_claimed),
         cmocka_unit_test(test_long_loops),
         cmocka_unit_test(test_results),
+        cmocka_unit_test(test_gelu_of_infinities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,16 +125,21 @@ GPU_FN float gpu_sigmoid(const float x) {
 GPU_FN float gpu_silu(const float x) {
     return x / (1.0f + gpu_exp(-x));
 }
+// A factor that GELU multiplies by 0 where it is low: minus infinity would make a NaN of that.
+GPU_FN float gpu_finite_below(const float x) {
+    return x < -1e30f ? -1e30f : x;
+}
 // x / 2 (1 + tanh u) = x / (1 + e^-2u), u = sqrt(2 / pi) (x + 0.044715 x^3).
 GPU_FN float gpu_gelu(const float x) {
-    return x / (1.0f + gpu_exp(-2.0f * 0.79788456080286535588f * x * (1.0f + 0.044715f * x * x)));
+    return gpu_finite_below(x) /
+           (1.0f + gpu_exp(-2.0f * 0.79788456080286535588f * x * (1.0f + 0.044715f * x * x)));
 }
 GPU_FN float gpu_gelu_quick(const float x) {
     return x / (1.0f + gpu_exp(-1.702f * x));
 }
 // x / 2 (1 + erf(x / sqrt 2)); erfc keeps the digits where erf is near -1.
 GPU_FN float gpu_gelu_erf(const float x) {
-    return 0.5f * x * gpu_erfc(-0.70710678118654752440f * x);
+    return 0.5f * gpu_finite_below(x) * gpu_erfc(-0.70710678118654752440f * x);
 }
 
 // --- sine and cosine -----------------------------------------------------------------------------

@@ -111,12 +111,15 @@ float erfc_accurate(const float x) {
 
 float sigmoid_accurate(const float x) { return 1.0 / (1.0 + exp_accurate(-x)); }
 float silu_accurate(const float x) { return x / (1.0 + exp_accurate(-x)); }
+// A factor that GELU multiplies by 0 where it is low: minus infinity would make a NaN of that.
+float finite_below(const float x) { return x < -1e30 ? -1e30 : x; }
 float gelu_accurate(const float x) {
-    return x / (1.0 + exp_accurate(-2.0 * 0.79788456080286535588 * x * (1.0 + 0.044715 * x * x)));
+    const float u = 0.79788456080286535588 * x * (1.0 + 0.044715 * x * x);
+    return finite_below(x) / (1.0 + exp_accurate(-2.0 * u));
 }
 float gelu_quick_accurate(const float x) { return x / (1.0 + exp_accurate(-1.702 * x)); }
 float gelu_erf_accurate(const float x) {
-    return 0.5 * x * erfc_accurate(-0.70710678118654752440 * x);
+    return 0.5 * finite_below(x) * erfc_accurate(-0.70710678118654752440 * x);
 }
 
 // --- sine and cosine -----------------------------------------------------------------------------
