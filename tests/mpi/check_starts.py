@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Jobs as users start them, also wrongly: each says what is wrong, ends, and leaves no process behind. Speaks TAP.
 
-Usage: check_starts.py GGML-DEVICES GGML-NODE MPI-APP MPI-STRANGER NODE-OF-A-LATER-MAJOR-VERSION PLUGIN-THAT-EXITS WATCH-MPI.SO"""
+Usage: check_starts.py GGML-DEVICES GGML-NODE MPI-APP MPI-STRANGER NODE-OF-A-LATER-MAJOR-VERSION PLUGIN-THAT-EXITS WATCH-MPI.SO MPI-LATE"""
 import os
 import shutil
 import signal
@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from tap import check, finish  # noqa: E402
 
-DEVICES, NODE, APP, STRANGER, MAJOR, EXITS, WATCH = sys.argv[1:8]
+DEVICES, NODE, APP, STRANGER, MAJOR, EXITS, WATCH, LATE = sys.argv[1:9]
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl_vader_single_copy_mechanism", "none"]
 MARK = f"GGML_TEST_MARK={os.getpid()}"
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GGML_MPI_DEADLINE": "20",
@@ -128,6 +128,13 @@ def plugins():
           job.says("ggml-node: without", os.path.basename(EXITS), "node 1"), job)
 
 
+def late():
+    for way in ("exit", "finalize"):
+        job = Job(("-n", 1, LATE, way), ("-n", 1, NODE), launcher=(*MPIRUN, "--timeout", "60"))
+        check(f"{way}: what is used after the goodbye is lost, and is freed", job.status == 0 and job.seconds < SOON and job.says(
+            "late: all is freed") and job.text.count("MPI has ended") == 4, job)
+
+
 def signals():
     for number in (signal.SIGTERM, signal.SIGINT):
         with subprocess.Popen([*MPIRUN, "-n", "1", APP, "multiple", "1", "60", ":", "-n", "2", NODE], text=True, stdout=subprocess.PIPE,
@@ -151,6 +158,7 @@ def main():
     other_mpi()
     settings()
     plugins()
+    late()
     signals()
     left = await_nothing_left()
     check("no process is left", not left, left)

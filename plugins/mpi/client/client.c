@@ -132,7 +132,8 @@ void group_drop(struct remote_group *group) {
 // line is freed here; one that a thread waits for is marked as done, and its caller frees it.
 // The caller holds the client's lock.
 static void complete(struct request *request) {
-    if (!request->answered || (request->has_op && !request->op_done)) return;
+    const bool travels = request->has_op && !request->op_done && !request->is_abandoned;
+    if (!request->answered || travels) return;
     struct node *node = request->node;
     if (request->op.failed && request->status == GGML_HOST_OK) {
         request->status = GGML_HOST_DEVICE_LOST;
@@ -147,7 +148,7 @@ static void complete(struct request *request) {
     }
     note_failure(request->line, request);
     --request->line->n_waiting;
-    request_free(request);
+    if (!request->is_abandoned) request_free(request);
 }
 
 // Called by the link when the bytes that travel beside a request have been sent or received, or
@@ -157,7 +158,7 @@ static void op_done(struct link_op *op) {
     struct client *client = request->node->client;
     pthread_mutex_lock(&client->lock);
     request->op_done = true;
-    complete(request);
+    if (!request->is_abandoned) complete(request);
     pthread_mutex_unlock(&client->lock);
 }
 
@@ -190,6 +191,14 @@ static void tell_others(struct node *lost) {
     }
 }
 
+// Answers a request of a node that is lost. The caller holds the client's lock.
+static void fail_request(struct request *request) {
+    request->answered = true;
+    request->status = GGML_HOST_DEVICE_LOST;
+    snprintf(request->why, sizeof(request->why), "%s", request->node->why);
+    complete(request);
+}
+
 // Marks a node as lost, for good: its transfers are dropped, each request without an answer
 // fails with DEVICE_LOST, and the other nodes are told. The caller holds the client's lock.
 static void lose(struct node *node, const char *why) {
@@ -202,11 +211,7 @@ static void lose(struct node *node, const char *why) {
     struct request *next;
     for (struct request *request = node->waiting; request; request = next) {
         next = request->next;
-        if (request->answered) continue;
-        request->answered = true;
-        request->status = GGML_HOST_DEVICE_LOST;
-        snprintf(request->why, sizeof(request->why), "%s", node->why);
-        complete(request);
+        if (!request->answered) fail_request(request);
     }
     tell_others(node);
 }
@@ -469,7 +474,7 @@ int32_t client_call(struct node *node, struct wire_message *message, const struc
     if (status != GGML_HOST_OK) ggml_sdk_fail((enum ggml_host_status)status, "%s", request->why);
     if (status == GGML_HOST_OK && out_request) {
         *out_request = request;
-    } else {
+    } else if (!request->is_abandoned) {
         request_free(request);
     }
     return status;
@@ -501,6 +506,12 @@ int32_t client_tell(struct node *node, struct wire_message *message, const struc
                              node->peer);
     message->magic = WIRE_MAGIC;
     pthread_mutex_lock(&client->lock);
+    if (atomic_load(&node->lost)) {
+        pthread_mutex_unlock(&client->lock);
+        free(bytes);
+        node_usable(node);
+        return GGML_HOST_DEVICE_LOST;
+    }
     node->last_told = message->id = ++client->next_id;
     node->told_bytes += size;
     memcpy(bytes, message, sizeof(*message));
@@ -780,28 +791,58 @@ struct client *client_start(ggml_backend_reg_t reg) {
     return NULL;
 }
 
-// Tells each node to end, then stops the link. `value` of WIRE_BYE says whether a node was lost:
-// then no process may call MPI_Finalize, which waits for all.
-void client_end(void) {
-    struct client *client = &the_client;
-    bool lost = false;
-    if (!is_running || client->is_child) return;
-    is_running = false;
+// Tells each node to end, and takes no request any more: none comes after the goodbye. Returns
+// whether ending MPI would wait for a node for ever, as is said to the others.
+static bool say_goodbye(struct client *client, bool lost) {
     pthread_mutex_lock(&client->lock);
     client->ends = true;
-    pthread_mutex_unlock(&client->lock);
-    if (!joiner_end(client->joiner)) lost = true; // ending MPI would wait for that thread
     for (int i = 0; i < client->n_nodes; ++i)
         lost = lost || (atomic_load(&client->nodes[i].lost) && !client->nodes[i].left);
     for (int i = 0; i < client->n_nodes; ++i) {
+        struct node *node = &client->nodes[i];
         struct wire_message *message = calloc(1, sizeof(*message));
-        if (!message || atomic_load(&client->nodes[i].lost)) {
+        if (!message || atomic_load(&node->lost)) {
             free(message);
             continue;
         }
         *message = (struct wire_message){.magic = WIRE_MAGIC, .kind = WIRE_BYE, .value = lost};
-        link_send(client->link, client->nodes[i].peer, message, sizeof(*message));
+        link_send(client->link, node->peer, message, sizeof(*message));
+        snprintf(node->why, sizeof(node->why), "MPI%d is out of reach: MPI has ended", node->peer);
+        atomic_store(&node->lost, true);
     }
+    pthread_mutex_unlock(&client->lock);
+    return lost;
+}
+
+// Completes what was still asked for, so that nobody waits for it. Bytes that are still with MPI
+// count as done: it has ended, or its thread never comes back; the request is not freed then.
+static void abandon(struct request *request) {
+    const bool travels = request->has_op && !request->op_done;
+    if (travels) request->op.failed = request->is_abandoned = true;
+    if (request->answered)
+        complete(request);
+    else
+        fail_request(request);
+}
+
+// Tells each node to end, then stops the link. `value` of WIRE_BYE says whether a node was lost:
+// then no process may call MPI_Finalize, which waits for all. What the program still has of nodes
+// it may use and free later: its calls find each node lost.
+void client_end(void) {
+    struct client *client = &the_client;
+    if (!is_running || client->is_child) return;
+    is_running = false;
+    bool lost = !joiner_end(client->joiner); // ending MPI would wait for that thread
+    lost = say_goodbye(client, lost);
     // Ending MPI waits for every process of the job, so nobody does when one is lost.
     link_close(client->link, !lost);
+    pthread_mutex_lock(&client->lock);
+    struct request *next;
+    for (int i = 0; i < client->n_nodes; ++i) {
+        for (struct request *request = client->nodes[i].waiting; request; request = next) {
+            next = request->next;
+            abandon(request);
+        }
+    }
+    pthread_mutex_unlock(&client->lock);
 }

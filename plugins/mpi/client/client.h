@@ -40,6 +40,7 @@ struct request {
     struct link_op op; // the bytes that come or go by themselves
     void *copy;        // memory of the request's own that op works on, or NULL
     bool has_op, op_done, answered, done;
+    bool is_abandoned;      // MPI has ended, and may have its bytes still: it is never freed
     bool may_be_told_later; // by the answer to a later request of its queue
     uint32_t queue;
     int32_t status;
@@ -119,7 +120,7 @@ struct client *client_get(void);
 struct client *client_start(ggml_backend_reg_t reg);
 // Whether there is a job with nodes, without starting MPI; the error says why not. [init]
 bool client_may_start(unsigned *out_n_expected);
-// Says goodbye; the nodes end. At exit. [init]
+// Says goodbye; the nodes end, and are lost for who uses them later. At exit. [init]
 void client_end(void);
 // Asks the node of the newest peer what it has, measures the way to it and makes its devices; NULL
 // after the error was set. By the thread that let it join.

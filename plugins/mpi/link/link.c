@@ -665,8 +665,9 @@ static bool is_joined(struct link *link) {
     return ends_in(link, most + 3); // for what is flushed
 }
 
-// Ends the thread and frees the link; with a thread that is stuck the memory stays, as the
-// thread may use it still.
+// Ends the thread and frees what is its own; with a thread that is stuck all stays, as the thread
+// may use it still. A client's link itself stays too: others of its threads may wait in it, or come
+// to.
 void link_close(struct link *link, bool finalize) {
     pthread_mutex_lock(&link->lock);
     link->stops = true;
@@ -678,13 +679,14 @@ void link_close(struct link *link, bool finalize) {
         pthread_detach(link->thread);
         return;
     }
-    pthread_mutex_destroy(&link->lock);
-    pthread_cond_destroy(&link->done);
     doze_end(&link->doze);
     free(link->requests);
     free(link->actives);
     free(link->finished);
     free(link->statuses);
+    if (!link->options.is_node) return;
+    pthread_mutex_destroy(&link->lock);
+    pthread_cond_destroy(&link->done);
     free(link);
 }
 

@@ -101,7 +101,8 @@ unsigned link_minor(const struct link *link, int peer);
 // About a process that was refused as a node, "": none was. [any-thread]
 const char *link_refused(const struct link *link);
 // Ends the thread, and MPI if the link started it and `finalize`. A thread that never came back
-// from MPI is left there, with the link's memory. [any-thread]
+// from MPI is left there, with the link's memory. A client may still await after it, but nothing
+// comes, and nothing may be posted. [any-thread]
 void link_close(struct link *link, bool finalize);
 
 // A condition of the monotonic clock.
