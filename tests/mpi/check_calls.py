@@ -24,7 +24,7 @@ WAYS = {
 
 
 def run(way, folder, *which):
-    environment = {**os.environ, **way, "WATCH_MPI": folder, "TEST_MPI_OPTIONS": f"--mca mca_base_env_list LD_PRELOAD={WATCH}", "GGML_MPI_DEADLINE": "60"}
+    environment = {**os.environ, "GGML_MPI_DEADLINE": "60", **way, "WATCH_MPI": folder, "TEST_MPI_OPTIONS": f"--mca mca_base_env_list LD_PRELOAD={WATCH}"}
     done = subprocess.run([RUN, str(NODES), NODE, TEST, *which], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100, check=False,
                           env=environment)
     seen = []
@@ -49,6 +49,7 @@ def main():
         check(f"{name}: the thread that started MPI is the only one to call it", seen and all(one["others"] == 0 for one in seen), seen)
     with tempfile.TemporaryDirectory(prefix="ggml-mpi-calls-") as folder:
         passes("a request that MPI has freed", run({}, folder, "broken")[0])
+        passes("what takes long", run({"GGML_MPI_DEADLINE": "2"}, folder, "slow")[0])
     return finish()
 
 

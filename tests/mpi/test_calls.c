@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -409,7 +410,95 @@ static void test_a_request_that_mpi_freed_has_failed(void **state) {
     free(bytes);
 }
 
+// --- signs of life -------------------------------------------------------------------------------
+
+struct area {
+    struct ggml_context *ctx;
+    struct ggml_tensor *tensor;
+    ggml_backend_buffer_t buffer;
+};
+
+static void area_new(struct area *area, size_t size) {
+    const struct ggml_init_params params = {.mem_size = 4 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    area->ctx = ggml_init(params);
+    area->tensor = ggml_new_tensor_1d(area->ctx, GGML_TYPE_I8, (int64_t)size);
+    area->buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(area->ctx, ggml_backend_dev_buffer_type(first));
+    assert_non_null(area->buffer);
+}
+
+static void area_free(struct area *area) {
+    ggml_backend_buffer_free(area->buffer);
+    ggml_free(area->ctx);
+}
+
+// Pieces come and go, each within the deadline, but all of them take longer, and no message comes
+// through meanwhile.
+static void test_a_transfer_may_take_longer_than_the_deadline(void **state) {
+    (void)state;
+    enum { PIECE = 4 << 20, PIECES = 10, MILLISECONDS = 300 };
+    const double deadline = atof(getenv("GGML_MPI_DEADLINE"));
+    const size_t size = (size_t)PIECE * PIECES;
+    uint8_t *bytes = malloc(size), *got = calloc(1, size);
+    struct area area;
+    void (*slow)(int);
+    *(void **)&slow = dlsym(RTLD_DEFAULT, "watch_mpi_slow");
+    assert_true(bytes && got && slow && deadline < 1e-3 * PIECES * MILLISECONDS);
+    area_new(&area, size);
+    for (size_t i = 0; i < size; ++i)
+        bytes[i] = (uint8_t)(i % 251);
+    ggml_clear_error();
+    slow(MILLISECONDS);
+    ggml_backend_tensor_set(area.tensor, bytes, 0, size);
+    if (ggml_last_status() != GGML_HOST_OK) fail_msg("set: %s", ggml_last_error());
+    ggml_backend_tensor_get(area.tensor, got, 0, size);
+    if (ggml_last_status() != GGML_HOST_OK) fail_msg("get: %s", ggml_last_error());
+    slow(0);
+    assert_memory_equal(got, bytes, size);
+    area_free(&area);
+    free(got);
+    free(bytes);
+}
+
+// The program is stopped for longer than the deadline while it waits for a node, which is stopped
+// too and goes on a little later: it has had no time to answer.
+static void test_the_time_in_which_the_program_is_stopped_does_not_count(void **state) {
+    (void)state;
+    const double deadline = atof(getenv("GGML_MPI_DEADLINE"));
+    const pid_t process = process_of(first), self = getpid();
+    struct area area;
+    uint8_t byte = 7, got = 0;
+    ggml_backend_t stream = ggml_backend_dev_init(first, NULL);
+    area_new(&area, 1);
+    ggml_backend_tensor_set(area.tensor, &byte, 0, 1);
+    ggml_backend_synchronize(stream);
+    ggml_clear_error();
+    stop(process);
+    const pid_t child = fork();
+    if (child == 0) {
+        usleep(300000);
+        kill(self, SIGSTOP);
+        usleep((useconds_t)(1e6 * (deadline + 1)));
+        kill(self, SIGCONT);
+        usleep(500000);
+        kill(process, SIGCONT);
+        _exit(0);
+    }
+    ggml_backend_tensor_get_async(stream, area.tensor, &got, 0, 1);
+    ggml_backend_synchronize(stream);
+    if (ggml_last_status() != GGML_HOST_OK) fail_msg("%s", ggml_last_error());
+    assert_int_equal(got, byte);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    ggml_backend_free(stream);
+    area_free(&area);
+}
+
 int main(int argc, char **argv) {
+    const struct CMUnitTest slow[] = {
+        cmocka_unit_test(test_a_transfer_may_take_longer_than_the_deadline),
+        cmocka_unit_test_teardown(test_the_time_in_which_the_program_is_stopped_does_not_count,
+                                  let_go)};
     const struct CMUnitTest counted[] = {
         cmocka_unit_test(test_a_repeated_graph_is_one_round_trip),
         cmocka_unit_test(test_with_its_input_and_result_it_is_two),
@@ -422,5 +511,6 @@ int main(int argc, char **argv) {
     const struct CMUnitTest broken[] = {cmocka_unit_test(test_a_request_that_mpi_freed_has_failed)};
     if (argc > 1 && strcmp(argv[1], "broken") == 0)
         return cmocka_run_group_tests(broken, start, NULL);
+    if (argc > 1 && strcmp(argv[1], "slow") == 0) return cmocka_run_group_tests(slow, start, NULL);
     return cmocka_run_group_tests(counted, start, NULL);
 }

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TAG_MESSAGE = 1, MOST_THREADS = 256 };
@@ -45,6 +46,57 @@ static atomic_bool breaks, is_broken;
 __attribute__((visibility("default"))) void watch_mpi_break(void);
 void watch_mpi_break(void) {
     atomic_store(&breaks, true);
+}
+
+// Transfers that begin from now on end one every so many milliseconds, and until all have no
+// message comes, as over one slow connection. 0: as fast as MPI is. By the thread that calls MPI,
+// but for the number.
+enum { MOST_SLOW = 64 };
+static atomic_int slowness;
+static MPI_Request slow[MOST_SLOW];
+static int n_slow;
+static double slow_since;
+
+__attribute__((visibility("default"))) void watch_mpi_slow(int milliseconds);
+void watch_mpi_slow(int milliseconds) {
+    atomic_store(&slowness, milliseconds);
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void note_slow(int tag, MPI_Request request) {
+    if (tag == TAG_MESSAGE || atomic_load(&slowness) == 0 || n_slow == MOST_SLOW) return;
+    if (n_slow == 0) slow_since = seconds();
+    slow[n_slow++] = request;
+}
+
+static void forget_slow(MPI_Request request) {
+    for (int i = 0; i < n_slow; ++i)
+        if (slow[i] == request) slow[i--] = slow[--n_slow];
+}
+
+// MPI_Testsome() of one request at most.
+static int test_slowly(int n, MPI_Request requests[], int *out, int which[],
+                       MPI_Status statuses[]) {
+    int flag = 0, is_complete, i = MPI_UNDEFINED;
+    *out = 0;
+    for (int k = 0; k < n; ++k) // MPI moves bytes meanwhile
+        if (requests[k] != MPI_REQUEST_NULL)
+            PMPI_Request_get_status(requests[k], &is_complete, MPI_STATUS_IGNORE);
+    if (seconds() - slow_since < 1e-3 * atomic_load(&slowness)) return MPI_SUCCESS;
+    MPI_Request before[n];
+    memcpy(before, requests, (size_t)n * sizeof(before[0]));
+    const int status = PMPI_Testany(n, requests, &i, &flag, statuses);
+    if (status != MPI_SUCCESS || !flag || i == MPI_UNDEFINED) return status;
+    slow_since = seconds();
+    forget_slow(before[i]);
+    which[0] = i;
+    *out = 1;
+    return MPI_SUCCESS;
 }
 
 // The extension that tells whether MPI takes device memory.
@@ -115,9 +167,6 @@ WATCHED(MPI_Get_count, (const MPI_Status *status, MPI_Datatype type, int *out), 
 WATCHED(MPI_Group_free, (MPI_Group * group), (group))
 WATCHED(MPI_Group_incl, (MPI_Group group, int n, const int ranks[], MPI_Group *out),
         (group, n, ranks, out))
-WATCHED(MPI_Improbe,
-        (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
-        (source, tag, comm, flag, message, status))
 WATCHED(MPI_Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status),
         (source, tag, comm, flag, status))
 WATCHED(MPI_Recv,
@@ -148,11 +197,21 @@ int MPI_Isend(const void *data, int count, MPI_Datatype type, int target, int ta
         atomic_store(&is_broken, true);
         return leave(MPI_SUCCESS);
     }
-    return leave(PMPI_Isend(data, count, type, target, tag, comm, request));
+    const int status = PMPI_Isend(data, count, type, target, tag, comm, request);
+    if (status == MPI_SUCCESS) note_slow(tag, *request);
+    return leave(status);
+}
+
+int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+                MPI_Status *status) {
+    enter();
+    *flag = 0;
+    return leave(n_slow > 0 ? MPI_SUCCESS : PMPI_Improbe(source, tag, comm, flag, message, status));
 }
 
 int MPI_Testsome(int n, MPI_Request requests[], int *out, int which[], MPI_Status statuses[]) {
     enter();
+    if (n_slow > 0) return leave(test_slowly(n, requests, out, which, statuses));
     if (!atomic_exchange(&is_broken, false))
         return leave(PMPI_Testsome(n, requests, out, which, statuses));
     *out = 0;
@@ -164,7 +223,9 @@ int MPI_Irecv(void *data, int count, MPI_Datatype type, int source, int tag, MPI
     atomic_fetch_add(&n_transfers, 1);
     note_memory(data);
     enter();
-    return leave(PMPI_Irecv(data, count, type, source, tag, comm, request));
+    const int status = PMPI_Irecv(data, count, type, source, tag, comm, request);
+    if (status == MPI_SUCCESS) note_slow(tag, *request);
+    return leave(status);
 }
 
 int MPI_Mrecv(void *data, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {

@@ -241,6 +241,16 @@ static void ping(struct node *node, double now) {
     link_send(node->client->link, node->peer, message, sizeof(*message));
 }
 
+// Called by the link with each piece of a transfer. What the node sends beside may come after all
+// of it.
+static void on_progress(void *context, int peer) {
+    struct client *client = context;
+    if (peer < 1 || peer > client->n_nodes) return;
+    pthread_mutex_lock(&client->lock);
+    client->nodes[peer - 1].last_heard = link_now();
+    pthread_mutex_unlock(&client->lock);
+}
+
 // Loses a node that owes an answer and has sent nothing for `deadline` seconds. A node answers
 // pings also while it computes: the first is sent after a quarter of the time, so that some may
 // come late. The time of an idle node doesn't count.
@@ -760,6 +770,7 @@ struct client *client_start(ggml_backend_reg_t reg) {
         .stuck_seconds = client->deadline,
         .on_message = on_message,
         .on_failure = on_failure,
+        .on_progress = on_progress,
         .on_tick = on_tick,
         .on_finalize = on_finalize,
         .context = client,

@@ -23,7 +23,8 @@ enum {
     BURST = 64, // messages that are taken before transfers are looked at again
     TESTS = 16, // in a row while so many bytes are under way: one call of MPI moves few of them
     MANY_BYTES = 65536,
-    PROBES = 2, // MPI may take bytes in one call and tell of the message in the next
+    MANY_BYTES_SENT = 1 << 20, // more than any MPI takes before the other side wants them
+    PROBES = 2,                // MPI may take bytes in one call and tell of the message in the next
 };
 // For so long after the last message the thread looks without sleeping, then it sleeps longer and
 // longer between two looks. MPI moves bytes only while it is called, so what is under way is looked
@@ -149,11 +150,19 @@ static bool grow(struct link *link) {
     return true;
 }
 
+// Whether a piece that has ended shows that the other side lives: MPI may take fewer bytes and
+// messages without it.
+static bool needs_peer(const struct link_op *op, size_t size) {
+    return !op->is_message && (op->receives || size >= MANY_BYTES_SENT);
+}
+
 // Counts a piece as ended. A failure is reported once its operation is out of the way, and not
 // about a peer that was dropped: that is expected.
 static void end_piece(struct link *link, size_t i, bool failed) {
     struct link_op *op = link->actives[i].op;
     const int peer = op->peer;
+    if (!failed && link->options.on_progress && needs_peer(op, link->actives[i].size))
+        link->options.on_progress(link->options.context, peer);
     const bool tell = failed && link->dropped[peer] == 0 && !atomic_load(&op->is_cancelled);
     link->bytes_active -= link->actives[i].size;
     op->failed = op->failed || failed;

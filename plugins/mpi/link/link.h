@@ -60,6 +60,9 @@ struct link_options {
     void (*on_message)(void *context, int peer, void *bytes, size_t size);
     // A transfer with this peer failed.
     void (*on_failure)(void *context, int peer, const char *why);
+    // NULL, or called when bytes of a transfer have gone to this peer, or come from it, which MPI
+    // does only with its help.
+    void (*on_progress)(void *context, int peer);
     // Time passed, in seconds of the monotonic clock. Returns whether messages are expected: if
     // not, the link's thread sleeps until it is given something to do.
     bool (*on_tick)(void *context, double now);
