@@ -272,14 +272,28 @@ static void watch(struct node *node, double now) {
     }
 }
 
+// For so long this process was stopped, as by a signal: it could not hear anything. None of it is
+// after now, of what came since.
+static void excuse(struct node *node, double seconds, double now) {
+    double *const times[] = {&node->last_heard, &node->last_asked, &node->first_waiting};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); ++i) {
+        const double moved = *times[i] + seconds;
+        if (*times[i] > 0) *times[i] = moved < now ? moved : now;
+    }
+}
+
 // Called by the link about every 20 ms; returns whether answers are expected, without which the
 // link's thread sleeps deeply.
 static bool on_tick(void *context, double now) {
     struct client *client = context;
+    const double gap = now - client->last_tick;
+    client->last_tick = now;
     if (atomic_load(&client->n_waiting) == 0) return false;
     pthread_mutex_lock(&client->lock);
-    for (int i = 0; i < client->n_nodes; ++i)
+    for (int i = 0; i < client->n_nodes; ++i) {
+        if (gap > client->deadline / 4) excuse(&client->nodes[i], gap, now);
         watch(&client->nodes[i], now);
+    }
     pthread_mutex_unlock(&client->lock);
     return true;
 }

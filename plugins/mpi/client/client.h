@@ -102,8 +102,8 @@ struct client {
     atomic_int n_nodes;
     atomic_int n_shown; // of which the host may see devices
     ggml_backend_reg_t reg;
-    struct joiner *joiner; // that waits for nodes of other jobs, or NULL
-    double deadline;
+    struct joiner *joiner;      // that waits for nodes of other jobs, or NULL
+    double deadline, last_tick; // the link's thread's
     uint64_t next_id;
     uint32_t next_tag;
     atomic_uint_fast64_t next_object;

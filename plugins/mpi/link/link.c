@@ -37,6 +37,8 @@ static const double TICK_SECONDS = 0.02, DEEP_SLEEP = 0.25;
 static const double AWAIT_SPIN = 50e-6;
 // How often who waits sees to it that the thread still comes back from MPI.
 static const double WATCH_SECONDS = 0.25;
+// A wait of these that takes longer was no wait: the process was stopped, its thread in MPI too.
+static const double STOPPED_SECONDS = 1;
 // A yield that takes longer has let other programs run. For so long after it all sleep instead of
 // looking: one that wakes is given the processor sooner than one that has yielded.
 static const double LONG_YIELD = 0.0012, BUSY_SECONDS = 0.02;
@@ -427,6 +429,12 @@ static void look_after_thread(struct link *link) {
     fail_list(link, posted);
 }
 
+// Lets the time begin anew in which the thread has to come back from MPI, if it is there.
+static void excuse_thread(struct link *link) {
+    double since = atomic_load(&link->inside_since);
+    if (since > 0) atomic_compare_exchange_strong(&link->inside_since, &since, link_now());
+}
+
 // Whether other programs want the processors.
 static bool is_busy(struct link *link, double now) {
     return now < atomic_load(&link->busy_until);
@@ -448,6 +456,7 @@ void link_await(struct link *link, const struct link_waiting *waiting) {
         const bool spins = now - begin < AWAIT_SPIN && !is_busy(link, now);
         if (!spins && pthread_cond_timedwait(waiting->cond, waiting->lock, &until) == 0) continue;
         pthread_mutex_unlock(waiting->lock);
+        if (link_now() - now > STOPPED_SECONDS) excuse_thread(link);
         if (spins)
             yield(link);
         else
