@@ -410,7 +410,7 @@ static void test_a_request_that_mpi_freed_has_failed(void **state) {
     free(bytes);
 }
 
-// --- signs of life -------------------------------------------------------------------------------
+// --- areas ---------------------------------------------------------------------------------------
 
 struct area {
     struct ggml_context *ctx;
@@ -418,13 +418,13 @@ struct area {
     ggml_backend_buffer_t buffer;
 };
 
-static void area_new(struct area *area, size_t size) {
+static void area_new(struct area *area, ggml_backend_dev_t device, size_t size) {
     const struct ggml_init_params params = {.mem_size = 4 * ggml_tensor_overhead(),
                                             .no_alloc = true};
     area->ctx = ggml_init(params);
     area->tensor = ggml_new_tensor_1d(area->ctx, GGML_TYPE_I8, (int64_t)size);
     area->buffer =
-        ggml_backend_alloc_ctx_tensors_from_buft(area->ctx, ggml_backend_dev_buffer_type(first));
+        ggml_backend_alloc_ctx_tensors_from_buft(area->ctx, ggml_backend_dev_buffer_type(device));
     assert_non_null(area->buffer);
 }
 
@@ -432,6 +432,57 @@ static void area_free(struct area *area) {
     ggml_backend_buffer_free(area->buffer);
     ggml_free(area->ctx);
 }
+
+// --- tags ----------------------------------------------------------------------------------------
+
+// A node goes on after so many seconds, unless the test is done before.
+static pid_t let_go_later(pid_t process, unsigned seconds) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    sleep(seconds);
+    kill(process, SIGCONT);
+    _exit(0);
+}
+
+// A stream of the first node waits for bytes of the second one, which is stopped, and a get waits
+// behind that. Meanwhile as many others come and go as there are tags.
+static void test_an_open_transfer_keeps_its_tag(void **state) {
+    (void)state;
+    enum { SIZE = 20000, TRANSFERS = 16384 + 4 };
+    static uint8_t bytes[SIZE], old[SIZE], got[SIZE];
+    const pid_t process = process_of(second);
+    struct area areas[4];
+    ggml_backend_t to = ggml_backend_dev_init(first, NULL);
+    ggml_backend_t from = ggml_backend_dev_init(second, NULL);
+    for (int i = 0; i < 4; ++i) {
+        area_new(&areas[i], i == 3 ? second : first, SIZE);
+        memset(bytes, i, SIZE);
+        ggml_backend_tensor_set(areas[i].tensor, bytes, 0, SIZE);
+    }
+    stop(process);
+    const pid_t child = let_go_later(process, 30);
+    ggml_backend_tensor_copy_async(from, to, areas[3].tensor, areas[0].tensor);
+    ggml_backend_tensor_get_async(to, areas[1].tensor, old, 0, SIZE);
+    for (int i = 0; i < TRANSFERS; ++i) {
+        memset(got, 0, SIZE);
+        ggml_backend_tensor_get(areas[2].tensor, got, 0, SIZE);
+        if (got[0] != 2) fail_msg("get %d: %d", i, got[0]);
+    }
+    assert_int_equal(state_of(process), 'T');
+    assert_int_equal(kill(process, SIGCONT), 0);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    ggml_backend_synchronize(to);
+    ggml_backend_synchronize(from);
+    for (int i = 0; i < SIZE; ++i)
+        assert_int_equal(old[i], 1);
+    ggml_backend_free(to);
+    ggml_backend_free(from);
+    for (int i = 0; i < 4; ++i)
+        area_free(&areas[i]);
+}
+
+// --- signs of life -------------------------------------------------------------------------------
 
 // Pieces come and go, each within the deadline, but all of them take longer, and no message comes
 // through meanwhile.
@@ -445,7 +496,7 @@ static void test_a_transfer_may_take_longer_than_the_deadline(void **state) {
     void (*slow)(int);
     *(void **)&slow = dlsym(RTLD_DEFAULT, "watch_mpi_slow");
     assert_true(bytes && got && slow && deadline < 1e-3 * PIECES * MILLISECONDS);
-    area_new(&area, size);
+    area_new(&area, first, size);
     for (size_t i = 0; i < size; ++i)
         bytes[i] = (uint8_t)(i % 251);
     ggml_clear_error();
@@ -470,7 +521,7 @@ static void test_the_time_in_which_the_program_is_stopped_does_not_count(void **
     struct area area;
     uint8_t byte = 7, got = 0;
     ggml_backend_t stream = ggml_backend_dev_init(first, NULL);
-    area_new(&area, 1);
+    area_new(&area, first, 1);
     ggml_backend_tensor_set(area.tensor, &byte, 0, 1);
     ggml_backend_synchronize(stream);
     ggml_clear_error();
@@ -495,6 +546,8 @@ static void test_the_time_in_which_the_program_is_stopped_does_not_count(void **
 }
 
 int main(int argc, char **argv) {
+    const struct CMUnitTest tags[] = {
+        cmocka_unit_test_teardown(test_an_open_transfer_keeps_its_tag, let_go)};
     const struct CMUnitTest slow[] = {
         cmocka_unit_test(test_a_transfer_may_take_longer_than_the_deadline),
         cmocka_unit_test_teardown(test_the_time_in_which_the_program_is_stopped_does_not_count,
@@ -511,6 +564,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest broken[] = {cmocka_unit_test(test_a_request_that_mpi_freed_has_failed)};
     if (argc > 1 && strcmp(argv[1], "broken") == 0)
         return cmocka_run_group_tests(broken, start, NULL);
+    if (argc > 1 && strcmp(argv[1], "tags") == 0) return cmocka_run_group_tests(tags, start, NULL);
     if (argc > 1 && strcmp(argv[1], "slow") == 0) return cmocka_run_group_tests(slow, start, NULL);
     return cmocka_run_group_tests(counted, start, NULL);
 }

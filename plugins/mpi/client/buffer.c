@@ -60,11 +60,13 @@ int32_t remote_set(struct node *node, struct line *line, uint32_t queue,
         parts.second = data;
         parts.second_size = size;
     } else {
-        message.tag = client_new_tag(node->client);
+        message.tag = client_take_tag(node->client);
         parts.send = data;
         parts.bytes = size;
     }
-    return client_post(node, line, &message, &parts);
+    const int32_t status = client_post(node, line, &message, &parts);
+    client_drop_tag(node->client, message.tag);
+    return status;
 }
 
 // Small data come within the answer, others under a tag straight into the caller's memory.
@@ -77,10 +79,12 @@ int32_t remote_get(struct node *node, struct line *line, uint32_t queue,
     if (!remote_describe(node, tensor, &described)) return GGML_HOST_INVALID_ARGUMENT;
     if (size <= WIRE_INLINE_BYTES)
         return client_post_into(node, line, &message, &parts, data, size);
-    message.tag = client_new_tag(node->client);
+    message.tag = client_take_tag(node->client);
     parts.receive = data;
     parts.bytes = size;
-    return client_post(node, line, &message, &parts);
+    const int32_t status = client_post(node, line, &message, &parts);
+    client_drop_tag(node->client, message.tag);
+    return status;
 }
 
 // --- the table's entries -------------------------------------------------------------------------
@@ -174,12 +178,13 @@ void remote_order_unlock(void) {
 }
 
 int32_t remote_copy_between(const struct remote_end *from, const struct remote_end *to) {
-    const uint32_t tag = client_new_tag(from->node->client);
     if (!node_usable(from->node) || !node_usable(to->node)) return GGML_HOST_DEVICE_LOST;
+    const uint32_t tag = client_take_tag(from->node->client);
     remote_order_lock();
     int32_t status = post_half(from, WIRE_SEND, to->node->peer, tag);
     if (status == GGML_HOST_OK) status = post_half(to, WIRE_RECEIVE, from->node->peer, tag);
     remote_order_unlock();
+    client_drop_tag(from->node->client, tag);
     return status;
 }
 

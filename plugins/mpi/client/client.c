@@ -128,6 +128,11 @@ void group_drop(struct remote_group *group) {
     free(group);
 }
 
+// Those of groups are taken and dropped with their group.
+static bool is_transfer_tag(uint32_t tag) {
+    return tag >= LINK_FIRST_TAG && tag < LINK_FIRST_TAG + LINK_TAGS;
+}
+
 // Completes a request when both its answer and its bytes have come, in either order. One of a
 // line is freed here; one that a thread waits for is marked as done, and its caller frees it.
 // The caller holds the client's lock.
@@ -141,6 +146,7 @@ static void complete(struct request *request) {
     }
     if (request->group && request->status != GGML_HOST_OK) tell_group(request->group);
     take_out(request);
+    if (is_transfer_tag(request->tag)) --node->client->tag_users[request->tag - LINK_FIRST_TAG];
     pthread_cond_broadcast(&node->client->answered);
     if (!request->line) {
         request->done = true;
@@ -429,6 +435,8 @@ static void enter(struct request *request, struct wire_message *message, char *b
     message->magic = WIRE_MAGIC;
     message->id = request->id = ++client->next_id;
     request->queue = message->queue;
+    request->tag = message->tag;
+    if (is_transfer_tag(request->tag)) ++client->tag_users[request->tag - LINK_FIRST_TAG];
     request->may_be_told_later = line && message->queue != 0 && !request->has_op && !request->into;
     if (request->may_be_told_later) message->status = WIRE_OR_NEXT;
     if (request->has_op) request->op.tag = (int)message->tag;
@@ -615,12 +623,42 @@ void line_wait_for(struct node *node, const struct line *line, uint64_t id) {
     pthread_mutex_unlock(&client->lock);
 }
 
-// Tags repeat after LINK_TAGS transfers, more than are open at a time.
-uint32_t client_new_tag(struct client *client) {
+// The tag, or -1: all are in use. The next one mostly is free: transfers end in the order in which
+// they begin, but for few that wait.
+static int take_tag(struct client *client) {
+    for (uint32_t n = 0; n < LINK_TAGS; ++n) {
+        const uint32_t i = client->next_tag++ % LINK_TAGS;
+        if (client->tag_users[i] > 0) continue;
+        client->tag_users[i] = 1;
+        return (int)i;
+    }
+    return -1;
+}
+
+struct tag_wait {
+    struct client *client;
+    int taken;
+};
+
+// In the child of a fork nothing is given back, and nothing sent.
+static bool has_tag(void *context) {
+    struct tag_wait *wait = context;
+    wait->taken = wait->client->is_child ? 0 : take_tag(wait->client);
+    return wait->taken >= 0;
+}
+
+uint32_t client_take_tag(struct client *client) {
+    struct tag_wait wait = {client, -1};
     pthread_mutex_lock(&client->lock);
-    const uint32_t tag = LINK_FIRST_TAG + client->next_tag++ % LINK_TAGS;
+    await(client, has_tag, &wait);
     pthread_mutex_unlock(&client->lock);
-    return tag;
+    return LINK_FIRST_TAG + (uint32_t)wait.taken;
+}
+
+void client_drop_tag(struct client *client, uint32_t tag) {
+    pthread_mutex_lock(&client->lock);
+    if (is_transfer_tag(tag) && !client->is_child) --client->tag_users[tag - LINK_FIRST_TAG];
+    pthread_mutex_unlock(&client->lock);
 }
 
 // --- start and end -------------------------------------------------------------------------------

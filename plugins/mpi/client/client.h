@@ -42,7 +42,7 @@ struct request {
     bool has_op, op_done, answered, done;
     bool is_abandoned;      // MPI has ended, and may have its bytes still: it is never freed
     bool may_be_told_later; // by the answer to a later request of its queue
-    uint32_t queue;
+    uint32_t queue, tag;
     int32_t status;
     char why[CLIENT_TEXT];
     void *bytes; // the answer as it came
@@ -106,6 +106,7 @@ struct client {
     double deadline, last_tick; // the link's thread's
     uint64_t next_id;
     uint32_t next_tag;
+    uint8_t tag_users[LINK_TAGS]; // open requests with that tag, and who is about to post them
     atomic_uint_fast64_t next_object;
     atomic_int n_waiting;
     atomic_bool group_tags[LINK_GROUP_TAGS]; // in use; taken under the lock, given back without
@@ -175,7 +176,10 @@ void line_drain(struct node *node, struct line *line);
 void line_wait_for(struct node *node, const struct line *line, uint64_t id);
 // Whether the node can be asked; sets the error if not. [any-thread]
 bool node_usable(const struct node *node);
-uint32_t client_new_tag(struct client *client);
+// A tag that no transfer has, for one or for both halves of a copy; waits while there is none. Each
+// request with it keeps it until it is done. The caller drops it once they are posted. [any-thread]
+uint32_t client_take_tag(struct client *client);
+void client_drop_tag(struct client *client, uint32_t tag);
 // Measures the way to it, after it has described itself. [init]
 void node_measure(struct node *node);
 // Measures the links between all pairs of nodes, of which there are at most CLIENT_LINKS. [init]

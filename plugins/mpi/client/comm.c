@@ -243,16 +243,14 @@ static int32_t deliver(const struct ggml_comm_group *group, const struct message
                        const struct ggml_tensor *tensor) {
     const struct remote_end *from = &group->ends[message->from], *to = &group->ends[message->to];
     const bool within = from->node == to->node;
-    const uint32_t tag = within ? 0 : client_new_tag(group->shared->client);
+    struct client *client = group->shared->client;
     const size_t size = ggml_nbytes(tensor);
     struct wire_message wait = {
         .kind = WIRE_WAIT, .object = from->queue, .offset = from->line->last};
-    struct wire_message out = {
-        .kind = WIRE_SEND, .size = size, .peer = (uint32_t)to->node->peer, .tag = tag};
+    struct wire_message out = {.kind = WIRE_SEND, .size = size, .peer = (uint32_t)to->node->peer};
     struct wire_message in = {.kind = within ? WIRE_COPY : WIRE_RECEIVE,
                               .size = within ? 0 : size,
-                              .peer = within ? 0 : (uint32_t)from->node->peer,
-                              .tag = tag};
+                              .peer = within ? 0 : (uint32_t)from->node->peer};
     struct wire_tensor described[2];
     describe_kept(message, &described[0]);
     if (!remote_describe(to->node, tensor, &described[1])) return GGML_HOST_INVALID_ARGUMENT;
@@ -262,6 +260,7 @@ static int32_t deliver(const struct ggml_comm_group *group, const struct message
     const struct parts second = {.first = within ? described : &described[1],
                                  .first_size = (within ? 2 : 1) * sizeof(described[0]),
                                  .group = group->shared};
+    if (!within) out.tag = in.tag = client_take_tag(client);
     remote_order_lock();
     int32_t status =
         within ? post(group, message->to, &wait, &first) : post(group, message->from, &out, &first);
@@ -272,6 +271,7 @@ static int32_t deliver(const struct ggml_comm_group *group, const struct message
         status = post(group, message->from, &wait, &first);
     }
     remote_order_unlock();
+    client_drop_tag(client, out.tag);
     return status;
 }
 

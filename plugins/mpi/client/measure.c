@@ -33,10 +33,12 @@ static double transfer(struct node *node, uint64_t buffer, const void *bytes) {
     double least = 0;
     for (int i = 0; i < TIMES / 2; ++i) {
         struct wire_message message = {
-            .kind = WIRE_SET, .size = BYTES, .tag = client_new_tag(node->client)};
+            .kind = WIRE_SET, .size = BYTES, .tag = client_take_tag(node->client)};
         const double begin = link_now();
-        if (client_call(node, &message, &parts, NULL) != GGML_HOST_OK) return 0;
+        const int32_t status = client_call(node, &message, &parts, NULL);
         const double took = link_now() - begin;
+        client_drop_tag(node->client, message.tag);
+        if (status != GGML_HOST_OK) return 0;
         if (i == 0 || took < least) least = took;
     }
     return least > node->link_seconds ? least - node->link_seconds : least;
@@ -67,7 +69,7 @@ struct pair {
 
 // Has both nodes begin; the first one leads.
 static void begin_pair(struct client *client, struct pair *pair, int a, int b) {
-    const uint32_t tag = client_new_tag(client);
+    const uint32_t tag = client_take_tag(client);
     *pair = (struct pair){.nodes = {&client->nodes[a], &client->nodes[b]}};
     for (int i = 0; i < 2; ++i) {
         struct wire_message message = {.kind = WIRE_MEASURE,
@@ -78,6 +80,7 @@ static void begin_pair(struct client *client, struct pair *pair, int a, int b) {
         client_post_into(pair->nodes[i], &pair->lines[i], &message, NULL,
                          i == 0 ? &pair->link : NULL, i == 0 ? sizeof(pair->link) : 0);
     }
+    client_drop_tag(client, tag);
 }
 
 static void end_pair(struct pair *pair) {
