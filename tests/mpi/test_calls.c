@@ -171,6 +171,25 @@ static void test_a_set_leaves_without_a_request_after_it(void **state) {
     chain_free(&chain);
 }
 
+// A buffer is made and freed, which the graph might have used: the node is told to forget the
+// graph, of which it gets a new one.
+static void test_a_graph_that_is_made_anew_is_forgotten(void **state) {
+    (void)state;
+    struct chain chain;
+    chain_new(&chain);
+    assert_int_equal(ggml_backend_graph_compute(chain.stream, chain.graph), 0);
+    settle(&chain);
+    ggml_backend_buffer_free(
+        ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(first), 64));
+    settle(&chain);
+    const struct counts before = count();
+    assert_int_equal(ggml_backend_graph_compute(chain.stream, chain.graph), 0);
+    assert_int_equal(count().sent - before.sent, 2);
+    assert_int_equal(ggml_backend_graph_compute(chain.stream, chain.graph), 0);
+    assert_int_equal(count().sent - before.sent, 3);
+    chain_free(&chain);
+}
+
 // What was set is at the node, or has failed, once a stream of it was waited for.
 static void test_synchronize_waits_for_sets(void **state) {
     (void)state;
@@ -556,6 +575,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_repeated_graph_is_one_round_trip),
         cmocka_unit_test(test_with_its_input_and_result_it_is_two),
         cmocka_unit_test(test_a_set_leaves_without_a_request_after_it),
+        cmocka_unit_test(test_a_graph_that_is_made_anew_is_forgotten),
         cmocka_unit_test(test_synchronize_waits_for_sets),
         cmocka_unit_test(test_many_sets_are_bounded_and_in_order),
         cmocka_unit_test_teardown(test_inputs_of_a_split_come_while_the_one_before_computes,

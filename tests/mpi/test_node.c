@@ -745,6 +745,40 @@ static void test_graphs_that_can_not_be_are_refused_by_name(void **state) {
     end_server(&server);
 }
 
+static bool has_graphs(struct server *server) {
+    pthread_mutex_lock(&server->lock);
+    const bool any = server->graphs != NULL;
+    pthread_mutex_unlock(&server->lock);
+    return any;
+}
+
+// Nobody can name them any more.
+static void test_graphs_end_with_their_stream(void **state) {
+    const struct wire_tensor plain = one_float(0);
+    struct wire_tensor node = one_float(64);
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    node.op = GGML_OP_SQR;
+    node.src[0] = 1;
+    node.flags = GGML_TENSOR_FLAG_COMPUTE;
+    for (uint64_t id = 2; id < 8; id += 3) {
+        tell(&server, (struct wire_message){.kind = WIRE_STREAM_NEW, .id = id, .queue = 1}, 0, 0);
+        struct request request = two_tensors(id, &node, &plain);
+        request.message.magic = WIRE_MAGIC;
+        request.message.id = id + 1;
+        send_request(&server, &request);
+        await_answer(id + 1);
+        assert_int_equal(atomic_load(&answers[id + 1]), 1 + GGML_HOST_OK);
+        assert_true(has_graphs(&server));
+        tell(&server, (struct wire_message){.kind = WIRE_STREAM_FREE, .id = id + 2, .queue = 1}, 0,
+             0);
+        await_answer(id + 2);
+        assert_false(has_graphs(&server));
+    }
+    end_server(&server);
+}
+
 // --- bytes from files ----------------------------------------------------------------------------
 
 // One float at an offset of a file of that name and size, if its digest is that of `expected`.
@@ -811,6 +845,7 @@ int main(void) {
         cmocka_unit_test(test_buffers_that_can_not_be_are_refused_by_name),
         cmocka_unit_test(test_tensors_lie_within_their_buffers),
         cmocka_unit_test(test_graphs_that_can_not_be_are_refused_by_name),
+        cmocka_unit_test(test_graphs_end_with_their_stream),
         cmocka_unit_test(test_bytes_of_a_file_are_taken_if_their_digest_agrees)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -31,14 +31,25 @@ static bool uses(const struct held_graph *graph, const struct held_buffer *buffe
     return false;
 }
 
-// Removes a graph by its id, or all that use a buffer. They are freed outside of the lock, and
-// later if a queue still computes them.
-void graph_forget(struct server *server, uint64_t id, const struct held_buffer *buffer) {
+// What a graph is forgotten with: the first of these that is not NULL or 0.
+struct reason {
+    const struct held_buffer *buffer;
+    uint32_t queue;
+    uint64_t id;
+};
+
+static bool goes_with(const struct held_graph *graph, const struct reason *reason) {
+    if (reason->buffer) return uses(graph, reason->buffer);
+    return reason->queue != 0 ? graph->queue == reason->queue : graph->id == reason->id;
+}
+
+// They are freed outside of the lock, and later if a queue still computes them.
+static void forget_all(struct server *server, const struct reason *reason) {
     struct held_graph *gone = NULL;
     pthread_mutex_lock(&server->lock);
     for (struct held_graph **at = &server->graphs; *at;) {
         struct held_graph *graph = *at;
-        if (buffer ? uses(graph, buffer) : graph->id == id) {
+        if (goes_with(graph, reason)) {
             *at = graph->next;
             graph->next = gone;
             gone = graph;
@@ -52,6 +63,14 @@ void graph_forget(struct server *server, uint64_t id, const struct held_buffer *
         graph_release(server, gone);
         gone = next;
     }
+}
+
+void graph_forget(struct server *server, uint64_t id, const struct held_buffer *buffer) {
+    forget_all(server, &(struct reason){.buffer = buffer, .id = id});
+}
+
+void graph_forget_queue(struct server *server, uint32_t queue) {
+    if (queue != 0) forget_all(server, &(struct reason){.queue = queue});
 }
 
 // A graph by its id and queue, with a reference for the caller; NULL after the error was set.

@@ -151,6 +151,8 @@ struct held_graph *graph_take(struct server *server, const struct wire_message *
 void graph_release(struct server *server, struct held_graph *graph);
 // Forgets a graph, or every one that uses the buffer.
 void graph_forget(struct server *server, uint64_t id, const struct held_buffer *buffer);
+// Forgets every graph of a queue, by its thread.
+void graph_forget_queue(struct server *server, uint32_t queue);
 
 // --- file.c --------------------------------------------------------------------------------------
 

@@ -368,6 +368,7 @@ void work_do(struct queue *queue, const struct job *job) {
     case WIRE_SUPPORTS: tell_support(server, job); break;
     case WIRE_STREAM_NEW: new_stream(queue, job); break;
     case WIRE_STREAM_FREE:
+        graph_forget_queue(server, queue->index);
         ggml_backend_free(queue->backend);
         queue->backend = NULL;
         answer_last_status(server, job);

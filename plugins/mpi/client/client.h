@@ -262,6 +262,8 @@ struct graph_cache {
 int32_t graph_encode(struct graph_cache *cache, struct node *node, const struct ggml_graph *graph,
                      struct wire_message *message, struct wire_change **out_changes,
                      uint64_t *out_forgotten);
+// Whether what it knows may lie in a buffer that was freed since.
+bool graph_cache_is_old(const struct graph_cache *cache, const struct node *node);
 void graph_cache_drop(struct graph_cache *cache, uint64_t id);
 void graph_cache_free(struct graph_cache *cache);
 

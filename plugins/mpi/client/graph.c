@@ -298,18 +298,19 @@ static bool find_same(struct graph_cache *cache, const struct ggml_graph *graph,
     return false;
 }
 
-// A buffer that was freed (node->generation) may have been known graphs' memory: they are all
-// forgotten, as the node has forgotten them too.
+// A buffer that was freed (node->generation) may have been known graphs' memory: the node has
+// forgotten those that lay in it.
+bool graph_cache_is_old(const struct graph_cache *cache, const struct node *node) {
+    return cache->generation != atomic_load(&node->generation);
+}
+
 int32_t graph_encode(struct graph_cache *cache, struct node *node, const struct ggml_graph *graph,
                      struct wire_message *message, struct wire_change **out_changes,
                      uint64_t *out_forgotten) {
-    const uint64_t generation = atomic_load(&node->generation);
     size_t count, n_changed = 0;
     *out_changes = NULL;
     *out_forgotten = 0;
     message->structure = graph->structure;
-    if (generation != cache->generation) graph_cache_free(cache);
-    cache->generation = generation;
     if (find_same(cache, graph, message)) return GGML_HOST_OK;
     struct graph_image *image;
     struct wire_tensor *tensors = describe_all(node, graph, &count, &image);

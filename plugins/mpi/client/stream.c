@@ -107,7 +107,8 @@ static int32_t copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst
     return remote_copy(&from, &to);
 }
 
-// A graph that failed is forgotten there, and it isn't known here which one it was.
+// A graph that failed is forgotten there, and it isn't known here which one it was; nor which of
+// them lay in a buffer that was freed. The node keeps none that is never named again.
 static void forget_graphs(struct remote_stream *stream) {
     struct node *node = stream->device->node;
     for (int i = 0; i < CLIENT_GRAPHS && !atomic_load(&node->lost); ++i) {
@@ -137,6 +138,11 @@ static int32_t compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     uint64_t forgotten;
     if (!node_usable(node)) return GGML_HOST_DEVICE_LOST;
     if (graph->n_nodes <= 0) return GGML_HOST_OK;
+    if (graph_cache_is_old(&stream->cache, node)) {
+        const uint64_t generation = atomic_load(&node->generation);
+        forget_graphs(stream);
+        stream->cache.generation = generation;
+    }
     int32_t status = graph_encode(&stream->cache, node, graph, &message, &changes, &forgotten);
     if (status != GGML_HOST_OK) return status;
     const struct parts parts = {.first = changes,
