@@ -689,6 +689,38 @@ static void test_buffers_that_can_not_be_are_refused_by_name(void **state) {
     end_server(&server);
 }
 
+// Another queue waits for a request that is refused before its queue sees it, and for one that is
+// refused behind others.
+static void test_what_is_refused_is_done_in_its_queue(void **state) {
+    struct server server;
+    struct request request = {
+        .message = {.magic = WIRE_MAGIC, .kind = WIRE_GET, .id = 11, .queue = 1, .size = 4}};
+    struct wire_tensor tensor = one_float(0);
+    (void)state;
+    begin_server(&server);
+    tensor.type = GGML_TYPE_COUNT;
+    put(&request, &tensor, sizeof(tensor));
+    atomic_store(&holds, true);
+    tell(&server,
+         (struct wire_message){
+             .kind = WIRE_SET, .id = 10, .queue = 1, .size = 4, .tag = LINK_FIRST_TAG},
+         0, 0);
+    while (atomic_load(&n_waiting) == 0)
+        usleep(1000);
+    send_request(&server, &request);
+    tell(&server,
+         (struct wire_message){.kind = WIRE_WAIT, .id = 12, .queue = 2, .object = 1, .offset = 11},
+         0, 0);
+    usleep(20000);
+    assert_int_equal(atomic_load(&answers[11]), 0);
+    atomic_store(&holds, false);
+    await_answer(12);
+    assert_int_equal(atomic_load(&answers[10]), 1 + GGML_HOST_OK);
+    assert_int_equal(atomic_load(&answers[11]), 1 + GGML_HOST_INVALID_ARGUMENT);
+    if (!strstr(said, "a type that there is not")) fail_msg("'%s'", said);
+    end_server(&server);
+}
+
 // Of 256 bytes.
 static void test_tensors_lie_within_their_buffers(void **state) {
     static const struct {
@@ -843,6 +875,7 @@ int main(void) {
         cmocka_unit_test(test_ranks_of_a_node_add_up_in_it),
         cmocka_unit_test(test_a_ring_ends_with_its_ranks),
         cmocka_unit_test(test_buffers_that_can_not_be_are_refused_by_name),
+        cmocka_unit_test(test_what_is_refused_is_done_in_its_queue),
         cmocka_unit_test(test_tensors_lie_within_their_buffers),
         cmocka_unit_test(test_graphs_that_can_not_be_are_refused_by_name),
         cmocka_unit_test(test_graphs_end_with_their_stream),

@@ -126,6 +126,12 @@ static bool is_urgent(struct server *server, const struct wire_message *message)
     }
 }
 
+// Whether what is no sound request can be refused by its queue, so that who waits for it there
+// learns of its end.
+static bool has_queue(const struct wire_message *message) {
+    return message->magic == WIRE_MAGIC && message->queue < WIRE_MAX_QUEUES;
+}
+
 // Called by the link with each message, whose `bytes` belong to this function. Urgent ones are
 // done at once, as their queue may be waiting.
 void server_take(void *context, int peer, void *bytes, size_t size) {
@@ -138,10 +144,12 @@ void server_take(void *context, int peer, void *bytes, size_t size) {
     }
     job->bytes = bytes;
     atomic_fetch_add(&server->n_messages_taken, 1);
-    if (!wire_read(bytes, size, &job->message, &job->rest, &why)) {
+    const bool is_sound = wire_read(bytes, size, &job->message, &job->rest, &why);
+    if (!is_sound) job->refusal = why;
+    if (!is_sound && !has_queue(&job->message)) {
         answer_refusal(server, job->message.id, GGML_HOST_INVALID_ARGUMENT, why);
-    } else if (!is_urgent(server, &job->message) && !done_at_once(server, job)) {
-        job->rest_size = size - sizeof(job->message);
+    } else if (!is_sound || (!is_urgent(server, &job->message) && !done_at_once(server, job))) {
+        job->rest_size = is_sound ? size - sizeof(job->message) : 0;
         if (enqueue(server, job)) return;
         answer_refusal(server, job->message.id, GGML_HOST_OUT_OF_MEMORY,
                        "what no thread could be made for");

@@ -43,7 +43,8 @@ struct job {
     struct wire_message message;
     const void *rest;
     size_t rest_size;
-    uint64_t after; // so many jobs of queue 0 are done first
+    const char *refusal; // why it is not done, NULL: it is
+    uint64_t after;      // so many jobs of queue 0 are done first
     struct job *next;
 };
 

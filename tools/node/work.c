@@ -355,6 +355,10 @@ static void wait_for(struct queue *queue, const struct job *job) {
 void work_do(struct queue *queue, const struct job *job) {
     struct server *server = queue->server;
     forget_failure();
+    if (job->refusal) {
+        answer_status(server, job, refuse(job->refusal));
+        return;
+    }
     switch (job->message.kind) {
     case WIRE_DESCRIBE: describe(server, job); break;
     case WIRE_MEMORY: tell_memory(server, job); break;
