@@ -349,6 +349,35 @@ static void test_a_stream_keeps_its_order(void **state) {
     counter_free(&counter);
 }
 
+// The tensors need not lie at the nodes of the streams: the host copies then.
+static void test_a_copy_may_be_between_other_nodes_than_its_streams(void **state) {
+    (void)state;
+    enum { BYTES = 100000 };
+    static uint8_t out[BYTES], in[BYTES];
+    if (n_remote < 2) return;
+    ggml_backend_t streams[2];
+    for (int i = 0; i < 2; ++i)
+        streams[i] = ggml_backend_dev_init(remote[i], NULL);
+    for (int way = 0; way < 4; ++way) {
+        struct area from, to;
+        area_new(&from, remote[way % 2], BYTES);
+        area_new(&to, remote[way / 2], BYTES);
+        fill(out, BYTES, (uint32_t)way);
+        ggml_backend_tensor_set(from.tensor, out, 0, BYTES);
+        ggml_clear_error();
+        ggml_backend_tensor_copy_async(streams[0], streams[1], from.tensor, to.tensor);
+        ggml_backend_synchronize(streams[0]);
+        ggml_backend_synchronize(streams[1]);
+        if (ggml_last_status() != GGML_HOST_OK) fail_msg("%d: %s", way, ggml_last_error());
+        ggml_backend_tensor_get(to.tensor, in, 0, BYTES);
+        assert_memory_equal(in, out, BYTES);
+        area_free(&from);
+        area_free(&to);
+    }
+    for (int i = 0; i < 2; ++i)
+        ggml_backend_free(streams[i]);
+}
+
 // --- what a node refuses -------------------------------------------------------------------------
 
 static void test_a_failure_of_queued_work_is_told(void **state) {
@@ -659,6 +688,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_bytes_go_from_node_to_node),
         cmocka_unit_test(test_a_transformer_over_all_nodes_equals_one_host),
         cmocka_unit_test(test_a_stream_keeps_its_order),
+        cmocka_unit_test(test_a_copy_may_be_between_other_nodes_than_its_streams),
         cmocka_unit_test(test_a_failure_of_queued_work_is_told),
         cmocka_unit_test(test_nodes_that_compute_nothing_may_lie_elsewhere),
         cmocka_unit_test(test_calls_in_the_child_of_a_fork_fail),

@@ -151,17 +151,15 @@ int32_t remote_copy_within(struct node *node, struct line *line, uint32_t queue,
 
 // Posts one end of a copy between nodes: WIRE_SEND at the source, WIRE_RECEIVE at the target.
 // The bytes go from node to node under `tag`.
-static int32_t post_half(const struct remote_end *end, enum wire_kind kind, int peer,
-                         uint32_t tag) {
+static int32_t post_half(const struct remote_end *end, const struct wire_tensor *described,
+                         enum wire_kind kind, int peer, uint32_t tag) {
     struct wire_message message = {.kind = kind,
                                    .queue = end->queue,
                                    .size = ggml_nbytes(end->tensor),
                                    .peer = (uint32_t)peer,
                                    .tag = tag};
-    struct wire_tensor described;
     const struct parts parts = {
-        .first = &described, .first_size = sizeof(described), .group = end->group};
-    if (!remote_describe(end->node, end->tensor, &described)) return GGML_HOST_INVALID_ARGUMENT;
+        .first = described, .first_size = sizeof(*described), .group = end->group};
     return client_post(end->node, end->line, &message, &parts);
 }
 
@@ -177,12 +175,19 @@ void remote_order_unlock(void) {
     pthread_mutex_unlock(&copying);
 }
 
+// Nothing is posted unless both ends can be: the other one would wait for bytes that don't come.
 int32_t remote_copy_between(const struct remote_end *from, const struct remote_end *to) {
+    struct wire_tensor described[2];
+    if (!remote_describe(from->node, from->tensor, &described[0]) ||
+        !remote_describe(to->node, to->tensor, &described[1])) {
+        return GGML_HOST_INVALID_ARGUMENT;
+    }
     if (!node_usable(from->node) || !node_usable(to->node)) return GGML_HOST_DEVICE_LOST;
     const uint32_t tag = client_take_tag(from->node->client);
     remote_order_lock();
-    int32_t status = post_half(from, WIRE_SEND, to->node->peer, tag);
-    if (status == GGML_HOST_OK) status = post_half(to, WIRE_RECEIVE, from->node->peer, tag);
+    int32_t status = post_half(from, &described[0], WIRE_SEND, to->node->peer, tag);
+    if (status == GGML_HOST_OK)
+        status = post_half(to, &described[1], WIRE_RECEIVE, from->node->peer, tag);
     remote_order_unlock();
     client_drop_tag(from->node->client, tag);
     return status;

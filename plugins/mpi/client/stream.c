@@ -93,17 +93,22 @@ int32_t remote_copy(const struct remote_end *from, const struct remote_end *to) 
     return status;
 }
 
-// UNSUPPORTED for memory of others and for gaps: the host then copies by way of its own memory.
+// Whether the end's stream can reach its tensor.
+static bool reaches(const struct remote_end *end) {
+    const struct remote_buffer *buffer = remote_buffer_of(end->tensor);
+    return buffer && buffer->node == end->node;
+}
+
+// UNSUPPORTED for memory of others, also of other nodes, and for gaps: the host then copies by way
+// of its own memory.
 static int32_t copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                           const struct ggml_tensor *src, struct ggml_tensor *dst) {
     if (backend_src->table != backend_dst->table) return GGML_HOST_UNSUPPORTED;
-    if (!remote_buffer_of(src) || !remote_buffer_of(dst) || !ggml_is_contiguous(src) ||
-        !ggml_is_contiguous(dst)) {
-        return GGML_HOST_UNSUPPORTED;
-    }
+    if (!ggml_is_contiguous(src) || !ggml_is_contiguous(dst)) return GGML_HOST_UNSUPPORTED;
     const struct remote_end from = end_of(backend_src->context, src);
     const struct remote_end to = end_of(backend_dst->context, dst);
-    if (!nodes_reach(from.node, to.node)) return GGML_HOST_UNSUPPORTED;
+    if (!reaches(&from) || !reaches(&to) || !nodes_reach(from.node, to.node))
+        return GGML_HOST_UNSUPPORTED;
     return remote_copy(&from, &to);
 }
 
