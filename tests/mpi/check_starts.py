@@ -82,6 +82,8 @@ def places():
     job = Job(("-n", 1, NODE), ("-n", 1, DEVICES, "--in-process"))
     check("a node as the first process", job.status != 0 and job.seconds < SOON and job.says("rank 0 has to be the program") and
           "more than once" not in job.text, job)
+    job = Job(("-n", 1, APP, "multiple"), ("-n", 1, NODE, "--plugin-path", "/nowhere"))
+    check("a folder of plugins that isn't there", job.status == 2 and job.seconds < SOON and job.says("ggml-node: no directory: /nowhere"), job)
     job = Job(("-n", 1, "sleep", 60), ("-n", 1, NODE, "--timeout", 2))
     check("a program without MPI", job.status == 4 and job.seconds < SOON and job.says("MPI did not start in 2 s: is the first process of the job on"),
           job)

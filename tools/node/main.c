@@ -115,13 +115,12 @@ static void load_sound_plugins(const char *folder) {
 // devices: a choice, empty for all. Without the plugin that makes this process a program with
 // nodes.
 static void load_plugins(const char *folder, const char *devices) {
-    char *path = folder ? realpath(folder, NULL) : NULL, *choice = NULL;
+    char *choice = NULL;
     if (asprintf(&choice, "%s%s-mpi", devices, devices[0] != '\0' ? "," : "") > 0) {
         setenv("GGML_DEVICES", choice, 1);
-        load_sound_plugins(path);
+        load_sound_plugins(folder);
         free(choice);
     }
-    free(path);
 }
 
 // Plugins of this machine, lent in the order of the registry. False: no devices.
@@ -173,6 +172,10 @@ int main(int argc, char **argv) {
     int rank, size, programs;
     const int early = parse(argc, argv, &settings);
     if (early >= 0) return finish_output("ggml-node", early);
+    char *plugin_path = settings.plugin_path ? realpath(settings.plugin_path, NULL) : NULL;
+    if (settings.plugin_path && !plugin_path)
+        return complain("no directory: ", settings.plugin_path);
+    settings.plugin_path = plugin_path;
     const int files = settings.weights ? file_open_folder(settings.weights) : -1;
     if (settings.weights && files < 0) return complain("no directory: ", settings.weights);
     if (!link_launched(&rank, &size, &programs)) {
