@@ -417,6 +417,45 @@ static void test_nodes_that_compute_nothing_may_lie_elsewhere(void **state) {
     area_free(&area);
 }
 
+// Two transpositions of blocks, of which the second undoes the first and is read.
+static void test_blocks_may_be_viewed_transposed(void **state) {
+    (void)state;
+    enum { N = 64, ROWS = 3, BLOCKS = N / 32 * ROWS };
+    struct {
+        uint16_t scale;
+        int8_t values[32];
+    } blocks[BLOCKS];
+    float ones[N], sums[ROWS];
+    const struct ggml_init_params params = {
+        .mem_size = 8 * ggml_tensor_overhead() + ggml_graph_overhead(), .no_alloc = true};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *v = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, N);
+    struct ggml_tensor *w = ggml_new_tensor_2d(ctx, GGML_TYPE_Q8_0, N, ROWS);
+    struct ggml_tensor *product = ggml_mul_mat(ctx, ggml_transpose(ctx, ggml_transpose(ctx, w)), v);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, product);
+    ggml_backend_buffer_t buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(remote[0]));
+    ggml_backend_t stream = ggml_backend_dev_init(remote[0], NULL);
+    assert_true(buffer && stream && sizeof(blocks) == ggml_nbytes(w));
+    for (int i = 0; i < BLOCKS; ++i) {
+        blocks[i].scale = 0x3c00; // 1
+        memset(blocks[i].values, 1 + i / 2, sizeof(blocks[i].values));
+    }
+    for (int i = 0; i < N; ++i)
+        ones[i] = 1;
+    ggml_backend_tensor_set(w, blocks, 0, sizeof(blocks));
+    ggml_backend_tensor_set(v, ones, 0, sizeof(ones));
+    if (ggml_backend_graph_compute(stream, graph) != GGML_STATUS_SUCCESS)
+        fail_msg("%s", ggml_last_error());
+    ggml_backend_tensor_get(product, sums, 0, sizeof(sums));
+    for (int i = 0; i < ROWS; ++i)
+        assert_true(fabsf(sums[i] - (float)(N * (1 + i))) < 1);
+    ggml_backend_free(stream);
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+}
+
 // --- the child of a fork -------------------------------------------------------------------------
 
 // Every call fails there, and none waits for a thread that is not there.
@@ -691,6 +730,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_copy_may_be_between_other_nodes_than_its_streams),
         cmocka_unit_test(test_a_failure_of_queued_work_is_told),
         cmocka_unit_test(test_nodes_that_compute_nothing_may_lie_elsewhere),
+        cmocka_unit_test(test_blocks_may_be_viewed_transposed),
         cmocka_unit_test(test_calls_in_the_child_of_a_fork_fail),
     };
     const struct CMUnitTest hung[] = {cmocka_unit_test(test_a_node_that_hangs_is_lost)};

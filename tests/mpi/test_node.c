@@ -777,6 +777,41 @@ static void test_graphs_that_can_not_be_are_refused_by_name(void **state) {
     end_server(&server);
 }
 
+// A view of transposed blocks may be in a graph, but nothing reads it: what its extents and strides
+// say of where it lies is not true.
+static void test_transposed_blocks_are_not_computed_with(void **state) {
+    const uint64_t size = ggml_type_size(GGML_TYPE_Q8_0);
+    struct wire_tensor viewed = one_float(0), view = one_float(0);
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    tell(&server, (struct wire_message){.kind = WIRE_STREAM_NEW, .id = 2, .queue = 1}, 0, 0);
+    await_answer(2);
+    viewed.type = view.type = GGML_TYPE_Q8_0;
+    viewed.ne[0] = view.ne[1] = 64;
+    viewed.ne[1] = view.ne[0] = 3;
+    viewed.nb[0] = view.nb[1] = size;
+    viewed.nb[1] = view.nb[0] = 2 * size;
+    viewed.nb[2] = viewed.nb[3] = view.nb[2] = view.nb[3] = 6 * size;
+    view.op = GGML_OP_TRANSPOSE;
+    view.src[0] = view.view_src = 1;
+    view.flags = GGML_TENSOR_FLAG_COMPUTE;
+    struct request request = two_tensors(1, &view, &viewed);
+    request.message.magic = WIRE_MAGIC;
+    request.message.id = 3;
+    send_request(&server, &request);
+    await_answer(3);
+    if (atomic_load(&answers[3]) != 1 + GGML_HOST_OK) fail_msg("%s", said);
+    view.op = GGML_OP_CONT;
+    request = two_tensors(1, &view, &viewed);
+    expect_refusal(&server, &request, "transposed blocks");
+    view.op = GGML_OP_TRANSPOSE;
+    view.view_src = -1; // no view, so it has memory of its own
+    request = two_tensors(1, &view, &viewed);
+    expect_refusal(&server, &request, "does not lie within its buffer");
+    end_server(&server);
+}
+
 static bool has_graphs(struct server *server) {
     pthread_mutex_lock(&server->lock);
     const bool any = server->graphs != NULL;
@@ -878,6 +913,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_refused_is_done_in_its_queue),
         cmocka_unit_test(test_tensors_lie_within_their_buffers),
         cmocka_unit_test(test_graphs_that_can_not_be_are_refused_by_name),
+        cmocka_unit_test(test_transposed_blocks_are_not_computed_with),
         cmocka_unit_test(test_graphs_end_with_their_stream),
         cmocka_unit_test(test_bytes_of_a_file_are_taken_if_their_digest_agrees)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -130,6 +130,14 @@ static bool view_sound(const struct ggml_tensor *tensor) {
     return false;
 }
 
+// What has no use but to be viewed again, and is never read (is_readable()), needs no room: its
+// extents and strides would tell of more than there is.
+static struct wire_tensor without_room(const struct wire_tensor *from) {
+    struct wire_tensor placed = *from;
+    if (from->view_src >= 0 && wire_has_transposed_blocks(from)) placed.ne[0] = 0;
+    return placed;
+}
+
 // Gives a tensor its address in a buffer, which the graph holds from here on instead of the last
 // one.
 static bool place(struct server *server, struct held_graph *graph,
@@ -137,7 +145,8 @@ static bool place(struct server *server, struct held_graph *graph,
     const size_t i = (size_t)change->index;
     struct held_buffer *held;
     if (!view_sound(graph->tensors[i])) return false;
-    if (!tensor_place(server, &change->tensor, graph->tensors[i], &held)) return false;
+    const struct wire_tensor from = without_room(&change->tensor);
+    if (!tensor_place(server, &from, graph->tensors[i], &held)) return false;
     pthread_mutex_lock(&server->lock);
     struct held_buffer *old = graph->buffers[i];
     graph->buffers[i] = held;
@@ -151,12 +160,29 @@ static bool is_computed(const struct ggml_tensor *node) {
     return (node->flags & GGML_TENSOR_FLAG_COMPUTE) && !ggml_op_is_empty(node->op);
 }
 
+// Whether the device may read and write the tensor: transposed blocks may lie anywhere.
+static bool is_readable(const struct ggml_tensor *tensor) {
+    return !tensor || ggml_blck_size(tensor->type) == 1 ||
+           tensor->nb[0] == ggml_type_size(tensor->type);
+}
+
+static bool all_readable(const struct ggml_tensor *node) {
+    bool all = is_readable(node);
+    for (int k = 0; k < GGML_MAX_SRC; ++k)
+        all = all && is_readable(node->src[k]);
+    return all;
+}
+
 // A device computes nothing that it would not have accepted.
 static bool computable(const struct server *server, const struct held_graph *graph,
                        uint32_t device) {
     for (uint32_t i = 0; i < graph->n_nodes; ++i) {
         const struct ggml_tensor *node = graph->tensors[i];
         if (!is_computed(node)) continue;
+        if (!all_readable(node)) {
+            refuse("a node that reads or writes transposed blocks");
+            return false;
+        }
         if (ggml_backend_dev_supports_op(server->devices[device], node)) continue;
         refuse("a node that the device does not support");
         return false;

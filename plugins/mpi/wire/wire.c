@@ -25,7 +25,14 @@ static bool multiply(uint64_t a, uint64_t b, uint64_t *out) {
     return !__builtin_mul_overflow(a, b, out) && *out <= INT64_MAX;
 }
 
-// Bytes from the first to the last one of a tensor whose blocks lie nb[0] apart.
+bool wire_has_transposed_blocks(const struct wire_tensor *tensor) {
+    const enum ggml_type type = (enum ggml_type)tensor->type;
+    return ggml_blck_size(type) > 1 && tensor->nb[0] != ggml_type_size(type);
+}
+
+// Bytes from the first to the last one of a tensor whose blocks lie side by side in a row. Of one
+// that is transposed nothing says along which extent its blocks are: it has no more than this,
+// whatever ggml_nbytes() says.
 static bool span_of(const struct wire_tensor *tensor, uint64_t *out_span) {
     const enum ggml_type type = (enum ggml_type)tensor->type;
     const uint64_t block = (uint64_t)ggml_blck_size(type), bytes = ggml_type_size(type);
@@ -35,12 +42,14 @@ static bool span_of(const struct wire_tensor *tensor, uint64_t *out_span) {
         if (ne < 0 || !multiply(elements, (uint64_t)ne, &elements)) return false;
         if (tensor->nb[i] > INT64_MAX) return false;
     }
-    if ((uint64_t)tensor->ne[0] % block != 0) return false;
+    const bool is_transposed = wire_has_transposed_blocks(tensor);
+    const uint64_t ne0 = (uint64_t)tensor->ne[0];
+    if (ne0 % block != 0 && !is_transposed) return false;
     *out_span = 0;
     if (elements == 0) return true;
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
-        const uint64_t steps =
-            (i == 0 ? (uint64_t)tensor->ne[0] / block : (uint64_t)tensor->ne[i]) - 1;
+        const uint64_t in_row = is_transposed ? ne0 : ne0 / block - 1;
+        const uint64_t steps = i == 0 ? in_row : (uint64_t)tensor->ne[i] - 1;
         if (!multiply(steps, tensor->nb[i], &step)) return false;
         span += step;
         if (span > INT64_MAX) return false;

@@ -210,6 +210,10 @@ bool wire_read_node(const void *rest, size_t size, struct wire_node *out_node,
 bool wire_tensor_sound(const struct wire_tensor *tensor, size_t count, uint64_t *out_span,
                        const char **out_why);
 
+// Whether blocks of a quantised type, which is sound, don't lie side by side in a row: a view that
+// may be undone by another one, but that nothing can read. [any-thread]
+bool wire_has_transposed_blocks(const struct wire_tensor *tensor);
+
 // Whether the operation calls a function of the program, whose address means nothing elsewhere.
 // [any-thread]
 bool wire_calls_program(int32_t op);
