@@ -31,15 +31,16 @@
 
 enum { PROMPT = 5, STEPS = 8, VOCABULARY = 40, SEED = 7, MOST_NODES = 64 };
 
-static ggml_backend_dev_t remote[MOST_NODES]; // the CPU of each node
+static ggml_backend_dev_t remote[MOST_NODES]; // the CPU of each node, or its TEST_DEVICE
 static int n_remote;
 
 static int start(void **state) {
+    const char *device = getenv("TEST_DEVICE");
     (void)state;
     ggml_backend_load_all();
     for (n_remote = 0; n_remote < MOST_NODES; ++n_remote) {
         char name[32];
-        snprintf(name, sizeof(name), "MPI%d:CPU", n_remote + 1);
+        snprintf(name, sizeof(name), "MPI%d:%s", n_remote + 1, device ? device : "CPU");
         remote[n_remote] = ggml_backend_dev_by_name(name);
         if (!remote[n_remote]) break;
     }
@@ -166,6 +167,30 @@ static void test_bytes_come_back(void **state) {
         area_free(&area);
         free(out);
         free(in);
+    }
+}
+
+// An address that a device takes of no other tensor; what lies around it stays as it is.
+static void test_views_need_not_be_aligned(void **state) {
+    (void)state;
+    enum { BYTES = 100000, OFFSET = 12, PART = 50000, FEW = 20 };
+    static uint8_t out[BYTES], in[BYTES];
+    for (int part = FEW; part <= PART; part += PART - FEW) {
+        struct area area;
+        area_new(&area, remote[0], BYTES);
+        struct ggml_tensor *view = ggml_view_1d(area.ctx, area.tensor, part, OFFSET);
+        assert_int_equal(ggml_backend_view_init(view), GGML_STATUS_SUCCESS);
+        ggml_clear_error();
+        fill(out, BYTES, (uint32_t)part);
+        ggml_backend_tensor_set(area.tensor, out, 0, BYTES);
+        fill(out + OFFSET, (size_t)part, 4);
+        ggml_backend_tensor_set(view, out + OFFSET, 0, (size_t)part);
+        ggml_backend_tensor_get(area.tensor, in, 0, BYTES);
+        assert_memory_equal(in, out, BYTES);
+        ggml_backend_tensor_get(view, in, 0, (size_t)part);
+        assert_memory_equal(in, out + OFFSET, (size_t)part);
+        if (ggml_last_status() != GGML_HOST_OK) fail_msg("%s", ggml_last_error());
+        area_free(&area);
     }
 }
 
@@ -724,6 +749,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest usual[] = {
         cmocka_unit_test(test_devices_have_hosts_ranks_and_memory),
         cmocka_unit_test(test_bytes_come_back),
+        cmocka_unit_test(test_views_need_not_be_aligned),
         cmocka_unit_test(test_bytes_go_from_node_to_node),
         cmocka_unit_test(test_a_transformer_over_all_nodes_equals_one_host),
         cmocka_unit_test(test_a_stream_keeps_its_order),
@@ -742,11 +768,13 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_node_that_is_killed_while_it_sends_to_another)};
     const struct CMUnitTest files[] = {cmocka_unit_test(test_weights_are_read_where_they_are)};
     const struct CMUnitTest join[] = {cmocka_unit_test(test_nodes_of_other_jobs_come_and_go)};
+    const struct CMUnitTest views[] = {cmocka_unit_test(test_views_need_not_be_aligned)};
     const struct CMUnitTest tokens[] = {cmocka_unit_test(test_tokens)};
     const char *which = argc > 1 ? argv[1] : "usual";
     if (strcmp(which, "hung") == 0) return cmocka_run_group_tests(hung, start, NULL);
     if (strcmp(which, "killed") == 0) return cmocka_run_group_tests(killed, start, NULL);
     if (strcmp(which, "join") == 0) return cmocka_run_group_tests(join, start, NULL);
+    if (strcmp(which, "views") == 0) return cmocka_run_group_tests(views, start, NULL);
     if (strcmp(which, "tokens") == 0) return cmocka_run_group_tests(tokens, start, NULL);
     if (strcmp(which, "files") == 0) return cmocka_run_group_tests(files, start, NULL);
     if (strcmp(which, "killed-load") == 0) return cmocka_run_group_tests(load, start, NULL);

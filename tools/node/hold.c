@@ -97,26 +97,63 @@ static bool fits(const struct held_buffer *held, const struct wire_tensor *from,
     return size <= held->size - from->offset;
 }
 
+// The buffer in which a tensor lies, with a reference; NULL after a failure.
+static struct held_buffer *find_place(struct server *server, const struct wire_tensor *from,
+                                      const struct ggml_tensor *tensor) {
+    struct held_buffer *held = buffer_find(server, from->buffer);
+    if (!held) return NULL;
+    if (ggml_backend_buffer_get_base(held->buffer) && fits(held, from, tensor)) return held;
+    buffer_release(server, held);
+    refuse("a tensor that does not lie within its buffer");
+    return NULL;
+}
+
+// False after the device has said why not.
+static bool put(const struct held_buffer *held, uint64_t offset, struct ggml_tensor *tensor) {
+    tensor->buffer = held->buffer;
+    tensor->data = (char *)ggml_backend_buffer_get_base(held->buffer) + offset;
+    return ggml_backend_buffer_init_tensor(held->buffer, tensor) == GGML_STATUS_SUCCESS;
+}
+
 bool tensor_place(struct server *server, const struct wire_tensor *from, struct ggml_tensor *tensor,
                   struct held_buffer **out_buffer) {
     *out_buffer = NULL;
     tensor->buffer = NULL;
     tensor->data = NULL;
     if (from->buffer == 0) return true;
-    struct held_buffer *held = buffer_find(server, from->buffer);
+    struct held_buffer *held = find_place(server, from, tensor);
     if (!held) return false;
-    char *base = ggml_backend_buffer_get_base(held->buffer);
-    if (!base || !fits(held, from, tensor)) {
-        buffer_release(server, held);
-        refuse("a tensor that does not lie within its buffer");
-        return false;
-    }
-    tensor->buffer = held->buffer;
-    tensor->data = base + from->offset;
-    if (ggml_backend_buffer_init_tensor(held->buffer, tensor) != GGML_STATUS_SUCCESS) {
+    if (!put(held, from->offset, tensor)) {
         buffer_release(server, held);
         return false;
     }
     *out_buffer = held;
     return true;
+}
+
+// All bytes of a buffer.
+static void make_root(const struct held_buffer *held, struct ggml_tensor *tensor) {
+    *tensor = (struct ggml_tensor){.type = GGML_TYPE_I8};
+    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        tensor->ne[i] = i == 0 ? (int64_t)held->size : 1;
+        tensor->nb[i] = i == 0 ? 1 : held->size;
+    }
+}
+
+bool tensor_place_alone(struct server *server, const struct wire_tensor *from,
+                        struct placed *placed) {
+    struct ggml_tensor *tensor = &placed->tensor;
+    wire_restore(from, tensor);
+    if (from->view_src < 0 || from->buffer == 0)
+        return tensor_place(server, from, tensor, &placed->held);
+    placed->held = find_place(server, from, tensor);
+    if (!placed->held) return false;
+    make_root(placed->held, &placed->viewed);
+    tensor->view_src = &placed->viewed;
+    tensor->view_offs = (size_t)from->offset;
+    if (put(placed->held, 0, &placed->viewed) && put(placed->held, from->offset, tensor))
+        return true;
+    buffer_release(server, placed->held);
+    placed->held = NULL;
+    return false;
 }

@@ -313,19 +313,20 @@ enum ggml_host_status reduce(struct queue *queue, const struct job *job) {
                           .first_tag = message->tag};
     const bool by_nodes = WIRE_MINOR >= 2 && message->peer == WIRE_BY_NODES;
     struct wire_tensor from;
-    struct ggml_tensor tensor;
-    struct held_buffer *held;
+    struct placed place;
+    struct ggml_tensor *tensor = &place.tensor;
     wire_read_tensor(job->rest, 0, &from);
-    wire_restore(&from, &tensor);
-    r.type = tensor.type;
-    if (!ggml_is_contiguous(&tensor) || !ggml_sdk_comm_combines(r.how, r.type) ||
+    wire_restore(&from, tensor);
+    r.type = tensor->type;
+    if (!ggml_is_contiguous(tensor) || !ggml_sdk_comm_combines(r.how, r.type) ||
         !read_ranks(&r, job)) {
         return refuse("a sum that can't be");
     }
-    if (!tensor_place(server, &from, &tensor, &held)) return last_status();
-    r.n_elements = (size_t)ggml_nelements(&tensor);
+    if (!tensor_place_alone(server, &from, &place)) return last_status();
+    struct held_buffer *held = place.held;
+    r.n_elements = (size_t)ggml_nelements(tensor);
     r.element = ggml_type_size(r.type);
-    const enum ggml_host_status status = reduce_tensor(&r, &tensor, held, by_nodes);
+    const enum ggml_host_status status = reduce_tensor(&r, tensor, held, by_nodes);
     if (r.gave_up)
         keep(held);
     else

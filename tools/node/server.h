@@ -134,6 +134,16 @@ void buffer_release(struct server *server, struct held_buffer *buffer);
 bool tensor_place(struct server *server, const struct wire_tensor *from, struct ggml_tensor *tensor,
                   struct held_buffer **out_buffer);
 
+// A tensor of a request that is about it alone. A view is one of the whole buffer: what a device
+// keeps for a tensor that is none is not made for it, nor what lies behind it changed.
+struct placed {
+    struct ggml_tensor tensor, viewed;
+    struct held_buffer *held;
+};
+// The same for it; it stays where it is.
+bool tensor_place_alone(struct server *server, const struct wire_tensor *from,
+                        struct placed *placed);
+
 // --- device_memory.c -----------------------------------------------------------------------------
 
 // Finds the driver, after plugins were loaded, unless the setting forbids it.

@@ -209,18 +209,16 @@ static void answer_set(struct server *server, const struct job *job) {
 bool work_set_at_once(struct server *server, const struct job *job) {
     const struct wire_message *message = &job->message;
     struct wire_tensor from;
-    struct ggml_tensor tensor;
-    struct held_buffer *held;
+    struct placed place;
     forget_failure();
     wire_read_tensor(job->rest, 0, &from);
-    wire_restore(&from, &tensor);
-    const bool placed = tensor_place(server, &from, &tensor, &held);
-    const bool waits = placed && !(held && held->is_host);
+    const bool placed = tensor_place_alone(server, &from, &place);
+    const bool waits = placed && !(place.held && place.held->is_host);
     if (placed && !waits)
-        ggml_backend_tensor_set(&tensor, (const char *)job->rest + sizeof(from),
+        ggml_backend_tensor_set(&place.tensor, (const char *)job->rest + sizeof(from),
                                 (size_t)message->offset, (size_t)message->size);
     if (!waits) answer_set(server, job);
-    buffer_release(server, held);
+    buffer_release(server, place.held);
     return !waits;
 }
 
@@ -245,46 +243,43 @@ static void set_from_file(struct server *server, const struct job *job,
 static void access_tensor(struct server *server, const struct job *job) {
     const struct wire_message *message = &job->message;
     struct wire_tensor from;
-    struct ggml_tensor tensor;
-    struct held_buffer *held;
+    struct placed place;
+    struct ggml_tensor *tensor = &place.tensor;
     const size_t offset = (size_t)message->offset, size = (size_t)message->size;
     const bool comes = message->kind == WIRE_SET || message->kind == WIRE_RECEIVE;
     wire_read_tensor(job->rest, 0, &from);
-    wire_restore(&from, &tensor);
-    const bool placed = tensor_place(server, &from, &tensor, &held);
+    const bool placed = tensor_place_alone(server, &from, &place);
     if (message->tag != 0 || message->kind == WIRE_SEND || message->kind == WIRE_RECEIVE) {
-        transfer_alone(server, job, &tensor, held, comes);
+        transfer_alone(server, job, tensor, place.held, comes);
     } else if (!placed) {
         answer_status(server, job, last_status());
     } else if (message->kind == WIRE_SET_FILE) {
-        set_from_file(server, job, &tensor);
+        set_from_file(server, job, tensor);
     } else if (message->kind == WIRE_GET) {
-        give_inline(server, job, &tensor);
+        give_inline(server, job, tensor);
     } else if (message->kind == WIRE_SET) {
-        ggml_backend_tensor_set(&tensor, (const char *)job->rest + sizeof(from), offset, size);
+        ggml_backend_tensor_set(tensor, (const char *)job->rest + sizeof(from), offset, size);
         answer_set(server, job);
     } else {
-        ggml_backend_tensor_memset(&tensor, (uint8_t)message->value, offset, size);
+        ggml_backend_tensor_memset(tensor, (uint8_t)message->value, offset, size);
         answer_last_status(server, job);
     }
-    buffer_release(server, held);
+    buffer_release(server, place.held);
 }
 
 // A copy within this node, also from one device to another.
 static void copy_tensor(struct server *server, const struct job *job) {
     struct wire_tensor from[2];
-    struct ggml_tensor tensors[2];
-    struct held_buffer *held[2] = {NULL, NULL};
+    struct placed places[2] = {{.held = NULL}, {.held = NULL}};
     bool placed = true;
     for (int i = 0; i < 2; ++i) {
         wire_read_tensor(job->rest, (size_t)i, &from[i]);
-        wire_restore(&from[i], &tensors[i]);
-        placed = placed && tensor_place(server, &from[i], &tensors[i], &held[i]);
+        placed = placed && tensor_place_alone(server, &from[i], &places[i]);
     }
-    if (placed) ggml_backend_tensor_copy(&tensors[0], &tensors[1]);
+    if (placed) ggml_backend_tensor_copy(&places[0].tensor, &places[1].tensor);
     answer_last_status(server, job);
-    buffer_release(server, held[0]);
-    buffer_release(server, held[1]);
+    buffer_release(server, places[0].held);
+    buffer_release(server, places[1].held);
 }
 
 // --- streams -------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ void remote_describe_any(const struct node *node, const struct ggml_tensor *tens
 bool remote_describe(const struct node *node, const struct ggml_tensor *tensor,
                      struct wire_tensor *out_tensor) {
     remote_describe_any(node, tensor, out_tensor);
+    if (tensor->view_src) out_tensor->view_src = 0; // whatever it views: the node knows it is one
     return remote_lies_at(node, tensor);
 }
 

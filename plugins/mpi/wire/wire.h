@@ -124,7 +124,7 @@ struct wire_tensor {
     uint64_t nb[GGML_MAX_DIMS];
     int32_t op_params[GGML_MAX_OP_PARAMS / sizeof(int32_t)];
     int32_t src[GGML_MAX_SRC];
-    int32_t view_src;
+    int32_t view_src;  // of a tensor beyond lists and graphs: 0 if it is a view
     uint32_t reserved; // 0
     uint64_t view_offs;
     uint64_t buffer; // id, 0: it lies nowhere
