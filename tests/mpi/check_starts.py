@@ -130,6 +130,13 @@ def plugins():
           job.says("ggml-node: without", os.path.basename(EXITS), "node 1"), job)
 
 
+def silent():
+    """MPI starts late, and then one process says nothing: it is waited for until the time is over that began before."""
+    slow = ("-n", 1, "sh", "-c", f"sleep 2.5; exec {os.path.abspath(STRANGER)} silent")
+    job = Job(("-n", 1, LATE, "exit"), ("-n", 1, NODE), slow, GGML_MPI_START_SECONDS="5")
+    check("a process that says nothing is not waited for too long", job.status == 0 and job.seconds < SOON and job.says("late: all is freed"), job)
+
+
 def late():
     for way in ("exit", "finalize"):
         job = Job(("-n", 1, LATE, way), ("-n", 1, NODE), launcher=(*MPIRUN, "--timeout", "60"))
@@ -160,6 +167,7 @@ def main():
     other_mpi()
     settings()
     plugins()
+    silent()
     late()
     signals()
     left = await_nothing_left()

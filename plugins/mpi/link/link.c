@@ -606,6 +606,7 @@ struct link *link_open(const struct link_options *options, char out_why[LINK_TEX
     snprintf(out_why, LINK_TEXT, "no memory, or no thread, for MPI");
     if (!link) return NULL;
     link->options = *options;
+    link->options.start_until = link_now() + options->start_seconds;
     link->posted_end = &link->posted;
     link->expects = true;
     pthread_mutex_init(&link->lock, NULL);

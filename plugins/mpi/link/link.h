@@ -47,7 +47,8 @@ struct link_op {
 struct link_options {
     bool is_node;
     unsigned n_expected;  // nodes that are waited for; 0: every other process of the job
-    double start_seconds; // how long
+    double start_seconds; // how long, from link_open() on
+    double start_until;   // the link's: when that is over
     bool is_alone;        // a client without nodes in its job
     // NULL, or of a node of another job, which waits for a program that is told this name of a
     // port; false: it can't be told.

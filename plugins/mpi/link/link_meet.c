@@ -266,7 +266,7 @@ static bool meet_nodes(struct link_meeting *meeting, const struct link_options *
     int most = options->n_expected > 0 ? (int)options->n_expected + 1 : size;
     if (most > size) most = size;
     if (most > LINK_MAX_PEERS) most = LINK_MAX_PEERS;
-    meeting->count = collect(meeting, members, most, link_now() + options->start_seconds);
+    meeting->count = collect(meeting, members, most, options->start_until);
     bool good = meeting->count > 1;
     for (int i = 1; i < meeting->count; ++i)
         MPI_Send(members, meeting->count, MPI_INT, members[i], TAG_MEMBERS, MPI_COMM_WORLD);
@@ -303,7 +303,7 @@ static bool meet_client(struct link_meeting *meeting, const struct link_options 
     MPI_Status status;
     int members[LINK_MAX_PEERS], count = 0;
     MPI_Send(&own_hello, (int)sizeof(own_hello), MPI_BYTE, 0, TAG_HELLO, MPI_COMM_WORLD);
-    if (!await(0, TAG_MEMBERS, link_now() + options->start_seconds, &status))
+    if (!await(0, TAG_MEMBERS, options->start_until, &status))
         return fail(out_why, "no program asked for nodes: is the first one of the job linked with "
                              "ggml-host, and does it load plugins?");
     MPI_Get_count(&status, MPI_INT, &count);
