@@ -144,6 +144,12 @@ def late():
             "late: all is freed") and job.text.count("MPI has ended") == 4, job)
 
 
+def busy():
+    job = Job(("-n", 1, LATE, "busy"), ("-n", 1, NODE), GGML_MPI_DEADLINE="1")
+    check("a program that ends while a node computes waits for it", job.status == 0 and job.says("late: busy for") and
+          "MPI has ended" not in job.text, job)
+
+
 def signals():
     for number in (signal.SIGTERM, signal.SIGINT):
         with subprocess.Popen([*MPIRUN, "-n", "1", APP, "multiple", "1", "60", ":", "-n", "2", NODE], text=True, stdout=subprocess.PIPE,
@@ -169,6 +175,7 @@ def main():
     plugins()
     silent()
     late()
+    busy()
     signals()
     left = await_nothing_left()
     check("no process is left", not left, left)

@@ -888,13 +888,26 @@ static void abandon(struct request *request) {
         fail_request(request);
 }
 
-// Tells each node to end, then stops the link. `value` of WIRE_BYE says whether a node was lost:
-// then no process may call MPI_Finalize, which waits for all. What the program still has of nodes
-// it may use and free later: its calls find each node lost.
+// An answer that came has come, whatever becomes of the bytes beside it.
+static bool all_are_answered(void *context) {
+    const struct client *client = context;
+    for (int i = 0; i < client->n_nodes; ++i)
+        for (const struct request *at = client->nodes[i].waiting; at; at = at->next)
+            if (!at->answered) return false;
+    return true;
+}
+
+// Tells each node to end, once it has done what it was asked for: the program would not wait for
+// one that still computes and ends MPI later. Then stops the link. `value` of WIRE_BYE says whether
+// a node was lost: then no process may call MPI_Finalize, which waits for all. What the program
+// still has of nodes it may use and free later: its calls find each node lost.
 void client_end(void) {
     struct client *client = &the_client;
     if (!is_running || client->is_child) return;
     is_running = false;
+    pthread_mutex_lock(&client->lock);
+    await(client, all_are_answered, client);
+    pthread_mutex_unlock(&client->lock);
     bool lost = !joiner_end(client->joiner); // ending MPI would wait for that thread
     lost = say_goodbye(client, lost);
     // Ending MPI waits for every process of the job, so nobody does when one is lost.
