@@ -5,7 +5,9 @@ get in. Speaks TAP; skipped without ompi-server.
 
 Usage: check_join.py RUN.SH TEST-MPI GGML-NODE NODE-OF-A-LATER-MAJOR-VERSION"""
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -58,6 +60,19 @@ def tests(folder):
         check(f"the {name} one ends well", done.returncode == 0, said)
     check("the program named what was wrong", "is no file that this user alone writes to" in text and
           "speaks version 77.0 of the protocol" in text, text)
+    program = start("mpirun", "--ompi-server", f"file:{uri}", "-n", "1", TEST, "join-killed", env=environment)
+    third = node(NODE)
+    text = program.communicate(timeout=60)[0]
+    found = re.search(r"^node (\d+)$", text, re.MULTILINE)
+    check("a program is killed that a node has joined", found, text)
+    time.sleep(1)
+    if third.poll() is None and found:
+        os.kill(int(found[1]), signal.SIGTERM)
+    try:
+        said = third.communicate(timeout=20)[0]
+    except subprocess.TimeoutExpired:
+        said = "it is still there"
+    check("its goodbye does not wait for the program for ever", third.returncode == 5, said)
     check("no file is left", sorted(os.listdir(folder)) == ["uri"], os.listdir(folder))
 
 

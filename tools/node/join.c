@@ -15,6 +15,7 @@
 #include "server.h"
 
 enum { RETRY_US = 200000, NODE_PATH = 4096 };
+enum { GOODBYE_SECONDS = 5 };
 
 static struct {
     const char *path;
@@ -33,7 +34,8 @@ static void withdraw(void) {
         unlink(state.path);
 }
 
-// Until it has joined there is nobody to tell.
+// Until it has joined there is nobody to tell. Of a program that was killed MPI may say nothing:
+// one that takes no goodbye is gone.
 static void *leave(void *context) {
     struct wire_message bye = {.magic = WIRE_MAGIC, .kind = WIRE_BYE};
     int number;
@@ -44,8 +46,8 @@ static void *leave(void *context) {
     if (!is_joined) withdraw();
     pthread_mutex_unlock(&state.lock);
     if (!is_joined) _exit(128 + number);
-    link_tell(state.server->link, 0, &bye, sizeof(bye));
-    server_end(state.server, NULL);
+    const bool told = link_tell(state.server->link, 0, &bye, sizeof(bye), GOODBYE_SECONDS);
+    server_end(state.server, told ? NULL : "it does not take the goodbye");
     return NULL;
 }
 

@@ -791,10 +791,16 @@ bool link_send_later(struct link *link, int peer, void *bytes, size_t size) {
     return send_message(link, peer, bytes, size, true);
 }
 
-bool link_tell(struct link *link, int peer, void *bytes, size_t size) {
+static bool is_late(void *context) {
+    const double *until = context;
+    return link_now() > *until;
+}
+
+bool link_tell(struct link *link, int peer, void *bytes, size_t size, double seconds) {
     struct link_op op = {.peer = peer, .tag = TAG_MESSAGE, .data = bytes, .size = size};
+    double until = link_now() + seconds;
     link_post(link, &op);
-    return link_wait(link, &op);
+    return link_wait_unless(link, &op, is_late, &until);
 }
 
 void link_drop(struct link *link, int peer) {
