@@ -208,7 +208,7 @@ static bool add_edges(const struct sched_setup *setup, int32_t node, struct sche
     const int n_sources = tensor_count_sources(tensor);
     const bool can_inplace = ggml_op_can_inplace(tensor->op);
     int32_t n_edges = out->n_edges;
-    uint16_t traits = tensor->flags & GGML_TENSOR_FLAG_COMPUTE ? 0 : SCHED_IDLE;
+    uint16_t traits = tensor->flags & GGML_TENSOR_FLAG_COMPUTE ? 0 : SCHED_SKIPPED;
     out->first_edge[node] = n_edges;
     if (!ARRAY_GROW(out, edges, (int64_t)n_edges + n_sources)) return false;
     for (int k = 0; k < n_sources; ++k) {

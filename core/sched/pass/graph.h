@@ -20,7 +20,7 @@ enum sched_trait {
     SCHED_HAS_WEIGHT = 1 << 9, // a node that reads a weight
     SCHED_USED = 1 << 10,      // is a source of some node
     SCHED_MAY_TAKE = 1 << 11,  // a node that may take over the memory of a source
-    SCHED_IDLE = 1 << 12,      // a node that no device computes: an alternative, say
+    SCHED_SKIPPED = 1 << 12,   // a node that no device computes: an alternative, say
 };
 
 struct sched_value {

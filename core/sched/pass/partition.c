@@ -204,7 +204,7 @@ static bool cut_all(const struct cutter *cutter) {
     const struct sched_value *values = cutter->graph->values;
     const int32_t n_nodes = cutter->graph->n_nodes;
     for (int32_t i = 0; i < n_nodes; ++i) {
-        if (values[i].traits & (SCHED_VIEW_OP | SCHED_IDLE)) continue;
+        if (values[i].traits & (SCHED_VIEW_OP | SCHED_SKIPPED)) continue;
         if (!cut_node(cutter, i)) return false;
     }
     return true;

@@ -346,7 +346,7 @@ bool sched_place_writers(const struct sched_setup *setup, const struct sched_gra
     const struct placer placer = {setup, graph, placement};
     for (int32_t i = 0; i < graph->n_nodes; ++i) {
         const struct sched_value *value = &graph->values[i];
-        const bool writes = !(value->traits & (SCHED_VIEW_OP | SCHED_NO_OP | SCHED_IDLE));
+        const bool writes = !(value->traits & (SCHED_VIEW_OP | SCHED_NO_OP | SCHED_SKIPPED));
         if (writes && value->root != i && !place_writer(&placer, i)) return false;
     }
     return true;
