@@ -176,16 +176,19 @@ GPU_FN float bicubic(GPU_ARGS gpu_args &p, gpu_at to, gpu_at plane) {
 }
 
 // Elements under a triangle around a place, which is as wide as a step where the image shrinks.
-// With aligned corners its end may be a whole number: rounding must not take an element.
+// With aligned corners its end may be a whole number, which must not be rounded down: it is exact.
 struct resample_triangle {
     i64 begin, end;
     float centre, inverse;
 };
 GPU_FN resample_triangle triangle_at(GPU_ARGS gpu_args &p, int d, u64 i) {
-    const float offset = p.numbers[UPSCALE_ALIGNED] ? 0.0f : 0.5f;
-    const float step = (float)resampled_from(p, d) / (float)resampled_to(p, d);
+    const i64 to = resampled_to(p, d), from = resampled_from(p, d);
+    const bool aligned = p.numbers[UPSCALE_ALIGNED] != 0;
+    const float offset = aligned ? 0.0f : 0.5f, step = (float)from / (float)to;
     const float x = ((float)i + offset) * step, support = step > 1.0f ? step : 1.0f;
-    const i64 begin = (i64)(x - support + offset), end = (i64)(x + support + offset + 1e-4f);
+    const i64 begin = (i64)(x - support + offset);
+    const i64 end =
+        aligned ? ((i64)i * from + (from > to ? from : to)) / to : (i64)(x + support + offset);
     const i64 n = p.operands[1].ne[d];
     return {begin > 0 ? begin : 0, end < n ? end : n, x - offset, 1.0f / support};
 }

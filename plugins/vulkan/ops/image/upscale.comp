@@ -94,8 +94,8 @@ float bicubic(const uvec2 i, const uvec2 outer) {
     return sum;
 }
 
-// Elements [begin, end) under a triangle. With aligned corners its end may be a whole number:
-// rounding must not take an element.
+// Elements [begin, end) under a triangle. With aligned corners its end may be a whole number,
+// which must not be rounded down: it is exact.
 void triangle(const uint d, const uint i, out int begin, out int end, out float centre,
               out float inverse) {
     const float offset = ALIGN_CORNERS != 0 ? 0 : 0.5;
@@ -103,7 +103,9 @@ void triangle(const uint d, const uint i, out int begin, out int end, out float 
     const float x = (float(i) + offset) * step;
     const float support = max(1, step);
     begin = max(int(x - support + offset), 0);
-    end = min(int(x + support + offset + 1e-4), int(SRC0.ne[d]));
+    end = ALIGN_CORNERS != 0 ? int((i * from(d) + max(from(d), to(d))) / to(d))
+                             : int(x + support + offset);
+    end = min(end, int(SRC0.ne[d]));
     centre = x - offset;
     inverse = 1 / support;
 }
