@@ -657,7 +657,8 @@ GGML_API size_t ggml_backend_sched_get_buffer_size(ggml_backend_sched_t sched,
                                                    ggml_backend_t backend);
 
 // Pins a node (or input) to a stream until the next reset; call it between reset and split. Whether
-// the stream computes the node is not asked: if it doesn't, computing fails. [stream]
+// the stream computes the node is not asked: if it doesn't, computing fails. What writes in place
+// to memory that the stream can't reach is computed where that is, or splitting fails. [stream]
 GGML_API void ggml_backend_sched_set_tensor_backend(ggml_backend_sched_t sched,
                                                     struct ggml_tensor *node,
                                                     ggml_backend_t backend);

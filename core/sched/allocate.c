@@ -49,6 +49,19 @@ static bool adopt_plan(struct ggml_backend_sched *sched) {
     return true;
 }
 
+// Whether a stream that queues may still read memory of one that doesn't: the inputs of another
+// plan could lie there, which the application sets next.
+static bool is_used_late(const struct ggml_backend_sched *sched) {
+    const struct sched_setup *setup = &sched->setup;
+    bool used = false;
+    for (int b = 0; b < setup->n_streams * setup->n_streams && !used; ++b) {
+        const int owner = b / setup->n_streams, user = b % setup->n_streams;
+        used = !setup->streams[owner].queues && setup->streams[user].queues &&
+               sched_users(setup, &sched->runs, owner)[user];
+    }
+    return used;
+}
+
 // Live ranges, plan, buffers, addresses. Stops at the first that fails. In a pipeline the runs that
 // are under way have copies where another plan may have anything else.
 static bool allocate(struct ggml_backend_sched *sched) {
@@ -56,6 +69,7 @@ static bool allocate(struct ggml_backend_sched *sched) {
     if (!plan(sched, true)) return false;
     tell_realloc(sched);
     if (!sched->live.held && (pipelined || !sched->plan.fits) && !adopt_plan(sched)) return false;
+    if (!sched->live.held && is_used_late(sched)) sched_wait_all(&sched->setup, &sched->runs);
     return sched_bind(&sched->setup, &sched->graph, &sched->live, &sched->plan, &sched->partition,
                       &sched->copies);
 }

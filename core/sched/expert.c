@@ -14,7 +14,9 @@ enum { TAIL_BYTES = 512 };
 bool sched_is_expert_copy(const struct sched_graph *graph, const struct sched_copy *copy) {
     const struct ggml_tensor *weight = graph->values[copy->value].tensor;
     return copy->expert_ids >= 0 && sched_is_host_weight(graph, copy) && weight->ne[3] == 1 &&
-           weight->nb[2] >= weight->nb[1] && weight->nb[2] >= weight->nb[0];
+           weight->nb[0] == ggml_type_size(weight->type) &&
+           weight->nb[2] >= (size_t)(weight->ne[1] - 1) * weight->nb[1] +
+                                ggml_row_size(weight->type, weight->ne[0]);
 }
 
 // Clears one flag per expert; false when memory runs out.
@@ -47,7 +49,8 @@ static bool mark(const struct sched_setup *setup, const struct ggml_tensor *ids,
 // have several weights with the same ids.
 static bool read_ids(const struct sched_work *work, struct sched_runs *runs, int32_t value,
                      int64_t count, struct sched_experts *known) {
-    if (known->ids == value && known->count == count) return true;
+    const bool rewritten = work->partition->written[work->graph->values[value].root] >= 0;
+    if (known->ids == value && known->count == count && !rewritten) return true;
     const struct ggml_tensor *ids = work->graph->values[value].tensor;
     const size_t bytes = ggml_nbytes(ids);
     const unsigned long failures_before = ggml_fail_count();

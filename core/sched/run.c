@@ -50,20 +50,28 @@ static void order_after(struct runner *runner, int32_t backend, int32_t other) {
     }
 }
 
-// The split comes after what it reads in place, and after all that uses the memory of its stream:
-// whoever comes after the split then comes after those too.
+// Makes `backend` wait for all that uses the memory of `owner`.
+static void order_after_users(struct runner *runner, int32_t backend, int32_t owner) {
+    const struct sched_work *work = runner->work;
+    const bool *users = sched_users(work->setup, runner->runs, owner);
+    for (int32_t other = 0; other < work->setup->n_streams; ++other) {
+        if (users[other] && other != backend) order_after(runner, backend, other);
+    }
+}
+
+// The split comes after all that uses the memory that it uses in place, and that of its stream:
+// whoever comes after the split there then comes after those too.
 static void wait_for_others(struct runner *runner, const struct sched_split *split) {
     const struct sched_work *work = runner->work;
     const int32_t backend = split->backend;
-    bool *users = sched_users(work->setup, runner->runs, backend);
     for (int32_t i = 0; i < split->n_waits; ++i) {
-        order_after(runner, backend, work->partition->waits[split->first_wait + i]);
+        const int32_t owner = work->partition->waits[split->first_wait + i];
+        order_after(runner, backend, owner);
+        order_after_users(runner, backend, owner);
     }
-    for (int32_t other = 0; other < work->setup->n_streams; ++other) {
-        if (!users[other] || other == backend) continue;
-        order_after(runner, backend, other);
-        users[other] = false;
-    }
+    order_after_users(runner, backend, backend);
+    bool *users = sched_users(work->setup, runner->runs, backend);
+    memset(users, 0, (size_t)work->setup->n_streams * sizeof(users[0]));
 }
 
 // The split is about to be given to its stream, which uses that memory from then on.
@@ -76,11 +84,19 @@ static void note_uses(struct runner *runner, const struct sched_split *split) {
     }
 }
 
+// Stream in whose memory the value lies.
+static int32_t owner_of(const struct sched_work *work, int32_t value) {
+    return work->placement->placed[work->graph->values[value].root].backend;
+}
+
 // Copies through the host: waits for the source, and for what still reads the copy.
-static void copy_blocking(struct runner *runner, int32_t from, int32_t to,
-                          const struct ggml_tensor *src, struct ggml_tensor *dst) {
+static void copy_blocking(struct runner *runner, int32_t value, int32_t from, int32_t to,
+                          struct ggml_tensor *dst) {
     const struct sched_work *work = runner->work;
+    const struct ggml_tensor *src = work->graph->values[value].tensor;
+    const int32_t writer = work->partition->written[work->graph->values[value].root];
     sched_wait(work->setup, runner->runs, from);
+    if (writer >= 0) sched_wait(work->setup, runner->runs, work->placement->placed[writer].backend);
     wait_for_copy(runner, to);
     ggml_backend_tensor_copy(src, dst);
 }
@@ -116,18 +132,21 @@ static bool make_copy(struct runner *runner, int32_t copy, int32_t split) {
     const unsigned long failures_before = ggml_fail_count();
     if (ggml_nbytes(value->tensor) == 0) return true;
     if (value->traits & SCHED_INPUT) { // the user may overwrite it as soon as the call returns
-        copy_blocking(runner, from, to, value->tensor, dst);
+        copy_blocking(runner, input->value, from, to, dst);
         return ggml_fail_count() == failures_before;
     }
-    ggml_backend_event_t event = event_of(runner, to); // of what may still read the copy
-    if (!event) sched_wait(work->setup, runner->runs, to);
+    // What may still read the copy: in a pipeline only an earlier run, which is over.
+    if (!event_of(runner, to)) sched_wait(work->setup, runner->runs, to);
     runner->runs->queues[from].busy = runner->runs->queues[to].busy = true;
     if (application_copied(runner, copy, split)) return ggml_fail_count() == failures_before;
     if (sched_is_expert_copy(work->graph, input))
         return sched_copy_experts(work, runner->runs, copy, &runner->experts);
-    if (event) ggml_backend_event_wait(source, event); // which does the copying
-    if (!stream_copy_async(source, target, value->tensor, dst)) {
-        copy_blocking(runner, from, to, value->tensor, dst);
+    order_after_users(runner, from, owner_of(work, input->value));
+    if (stream_copy_async(source, target, value->tensor, dst)) {
+        sched_users(work->setup, runner->runs, from)[from] = true;
+        record(runner, from);
+    } else {
+        copy_blocking(runner, input->value, from, to, dst);
     }
     return ggml_fail_count() == failures_before;
 }
@@ -260,6 +279,7 @@ enum ggml_status sched_run(const struct sched_work *work, struct sched_runs *run
     for (int b = 0; b < work->setup->n_streams; ++b) {
         runs->queues[b].busy = true;
     }
+    sched_wait_for_frame(work->setup, runs);
     for (int32_t i = 0; i < work->partition->n_splits && status == GGML_STATUS_SUCCESS; ++i) {
         status = run_split(&runner, i);
     }

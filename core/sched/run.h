@@ -70,6 +70,8 @@ static inline bool *sched_users(const struct sched_setup *setup, const struct sc
 // Waits for a stream, or for all.
 void sched_wait(const struct sched_setup *setup, struct sched_runs *runs, int32_t backend);
 void sched_wait_all(const struct sched_setup *setup, struct sched_runs *runs);
+// In a pipeline, waits for the last run of the frame.
+void sched_wait_for_frame(const struct sched_setup *setup, struct sched_runs *runs);
 // Waits for an event that the stream recorded.
 void sched_wait_event(struct sched_runs *runs, int32_t backend, ggml_backend_event_t event);
 // Takes the next frame, when nothing looks at it any more. Returns the empty pool of its copies.

@@ -19,6 +19,7 @@ bool sched_is_last_graph(const struct ggml_backend_sched *sched, const struct gg
 static bool place(struct ggml_backend_sched *sched) {
     const struct sched_setup *setup = &sched->setup;
     return sched_place(setup, &sched->graph, &sched->placement) &&
+           sched_place_writers(setup, &sched->graph, &sched->placement) &&
            (!setup->figures || sched_place_by_cost(setup, &sched->graph, &sched->placement)) &&
            sched_place_writers(setup, &sched->graph, &sched->placement) &&
            sched_is_allowed(setup, &sched->graph, &sched->placement);

@@ -47,6 +47,13 @@ static void wait_for_run(const struct sched_setup *setup, struct sched_runs *run
     }
 }
 
+// A graph that is computed again without being split has its copies in the same places.
+void sched_wait_for_frame(const struct sched_setup *setup, struct sched_runs *runs) {
+    for (int b = 0; b < setup->n_streams && setup->pipeline_depth > 1; ++b) {
+        wait_for_run(setup, runs, b, sched_frame(runs)->run);
+    }
+}
+
 // Without a pipeline two frames alternate: streams may look at the last graph while the next is
 // split.
 struct tensor_pool *sched_next_frame(const struct sched_setup *setup, struct sched_runs *runs) {

@@ -144,6 +144,37 @@ static void test_within_a_run(void **state) {
     close_streams(&f);
 }
 
+// The device writes to memory of the CPU in place, and reads it again after a node of the CPU,
+// which has waited for the write, but not for the read.
+static void test_written_in_place(void **state) {
+    (void)state;
+    struct fixture f;
+    float read[N];
+    open_streams(&f, 1, read_host, false);
+    struct ggml_tensor *a = input(&f, "a"), *b = input(&f, "b"), *c = input(&f, "c");
+    struct ggml_tensor *x = on(&f, 1, ggml_repeat(f.context, a, a));
+    struct ggml_tensor *w = on(&f, 0, ggml_sqr_inplace(f.context, x));
+    struct ggml_tensor *other = on(&f, 1, ggml_repeat(f.context, b, b));
+    struct ggml_tensor *y = on(&f, 0, ggml_scale(f.context, w, 10));
+    struct ggml_tensor *z = on(&f, 1, ggml_repeat(f.context, c, c));
+    ggml_set_output(other);
+    ggml_set_output(y);
+    ggml_build_forward_expand(f.graph, w);
+    ggml_build_forward_expand(f.graph, other);
+    ggml_build_forward_expand(f.graph, y);
+    ggml_build_forward_expand(f.graph, z);
+    assert_true(ggml_backend_sched_alloc_graph(f.sched, f.graph));
+    assert_ptr_equal(x->data, z->data);
+    fill(&f, a, 3);
+    fill(&f, b, 5);
+    fill(&f, c, 7);
+    run_async(&f);
+    get(&f, y, read);
+    ggml_backend_sched_synchronize(f.sched);
+    expect(read, 90);
+    close_streams(&f);
+}
+
 // The same memory again in the next run.
 static void test_across_runs(void **state) {
     (void)state;
@@ -242,13 +273,10 @@ static void test_copies_in_pipeline(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_within_a_run),
-        cmocka_unit_test(test_across_runs),
-        cmocka_unit_test(test_inputs),
-        cmocka_unit_test(test_peers),
-        cmocka_unit_test(test_peers_in_pipeline),
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_copies_in_pipeline),
+        cmocka_unit_test(test_within_a_run), cmocka_unit_test(test_written_in_place),
+        cmocka_unit_test(test_across_runs),  cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_peers),        cmocka_unit_test(test_peers_in_pipeline),
+        cmocka_unit_test(test_copies),       cmocka_unit_test(test_copies_in_pipeline),
     };
     return cmocka_run_group_tests_name("sched order", tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void run_split(struct timeline *line, const struct sched_split *split) {
     double seconds = 0;
     for (int32_t i = split->i_start; i < split->i_end; ++i) {
         const struct sched_value *value = &line->graph->values[sched_node_at(line->subgraphs, i)];
-        if (value->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) continue;
+        if (value->traits & (SCHED_VIEW_OP | SCHED_NO_OP | SCHED_SKIPPED)) continue;
         seconds += cost_node_seconds(&line->setup->figures[b], value->tensor);
     }
     line->free[b] = MAX(line->free[b], line->host) + seconds;

@@ -84,7 +84,7 @@ static bool make_arrays(struct cost_model *model) {
 static enum cost_kind kind_of(const struct cost_model *model, int32_t node) {
     const struct sched_value *value = &model->graph->values[node];
     const uint8_t reason = model->placement->placed[node].reason;
-    if (value->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return COST_SKIPPED;
+    if (value->traits & (SCHED_VIEW_OP | SCHED_NO_OP | SCHED_SKIPPED)) return COST_SKIPPED;
     const bool fixed = (value->traits & SCHED_HAS_MEMORY) || reason == SCHED_REASON_PINNED ||
                        reason == SCHED_REASON_INPUT;
     return fixed || value->root != node ? COST_FIXED : COST_FREE;

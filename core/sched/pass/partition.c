@@ -129,23 +129,26 @@ static void note_use(const struct cutter *cutter, int32_t node, const struct sch
     for (int32_t e = graph->first_edge[node]; experts && e < graph->first_edge[node + 1]; ++e) {
         if (graph->edges[e].slot == 2) ids = graph->edges[e].value;
     }
-    const bool computed_here = ids >= 0 && ids < graph->n_nodes &&
-                               graph->values[ids].root < graph->n_nodes &&
-                               graph->values[ids].root >= current_split(cutter->out)->i_start;
+    const int32_t root = ids >= 0 ? graph->values[ids].root : graph->n_nodes;
+    const int32_t begin = current_split(cutter->out)->i_start;
+    const bool computed_here = ids >= 0 && ((root < graph->n_nodes && root >= begin) ||
+                                            cutter->out->written[root] >= begin);
     if (first) copy->expert_ids = computed_here ? -1 : ids;
     if (copy->expert_ids != ids) copy->expert_ids = -1;
 }
 
+// The last node so far that wrote to the value's memory in place, or -1.
+static int32_t writer_of(const struct cutter *cutter, int32_t value) {
+    return cutter->out->written[cutter->graph->values[value].root];
+}
+
 // Has a node read the copy of a source instead of it; the split makes the copy unless an earlier
-// one did, and nothing has written to the source since. Copies are made when a split begins.
+// one did, and nothing has written to the source since.
 static bool use_copy(const struct cutter *cutter, int32_t node, int32_t e, int32_t backend) {
     struct sched_partition *out = cutter->out;
     const struct sched_edge *edge = &cutter->graph->edges[e];
-    const int32_t written = out->written[cutter->graph->values[edge->value].root];
     int32_t copy = find_copy(out, edge->value, backend);
-    const bool first = copy < 0 || written >= out->copies[copy].i_made;
-    if (first && written >= current_split(out)->i_start && !begin_split(out, backend, node))
-        return false;
+    const bool first = copy < 0 || writer_of(cutter, edge->value) >= out->copies[copy].i_made;
     if (first) {
         copy = add_copy(out, edge->value, backend, false);
         if (copy < 0 || !ARRAY_GROW(out, inputs, (int64_t)out->n_inputs + 1)) {
@@ -160,38 +163,62 @@ static bool use_copy(const struct cutter *cutter, int32_t node, int32_t e, int32
     return true;
 }
 
-// Copies or waits that a node needs for each source that another stream computes, and a wait for
-// the stream in whose memory it writes.
-static bool connect(const struct cutter *cutter, int32_t node, int32_t backend) {
+// A value that is used where it lies: the stream waits for those that compute it, that own its
+// memory and that wrote to it last, and is noted as a user of theirs. Weights stay as they are.
+static bool use_value(const struct cutter *cutter, int32_t value, int32_t backend) {
     const struct sched_graph *graph = cutter->graph;
-    const struct sched_edge *edges = graph->edges;
-    const struct sched_placed *placed = cutter->placed;
-    const int32_t end = graph->first_edge[node + 1];
-    const bool pipelined = cutter->setup->pipeline_depth > 1;
-    const int32_t owner = placed[graph->values[node].root].backend;
-    if (owner != backend && !use_in_place(cutter, backend, owner)) return false;
-    for (int32_t e = graph->first_edge[node]; e < end; ++e) {
-        const int32_t source = edges[e].value;
-        const int32_t from = placed[source].backend;
-        if (pipelined && !add_input_slots(cutter, source)) return false;
-        if (from == backend) continue;
-        if (!is_readable(cutter, source, backend)) {
-            if (!use_copy(cutter, node, e, backend)) return false;
-        } else if (!(graph->values[source].traits & SCHED_WEIGHT)) {
-            if (!use_in_place(cutter, backend, from)) return false;
-        }
+    const int32_t writer = writer_of(cutter, value);
+    const int32_t streams[] = {cutter->placed[value].backend,
+                               cutter->placed[graph->values[value].root].backend,
+                               writer >= 0 ? cutter->placed[writer].backend : backend};
+    const bool fixed = value >= graph->n_nodes && (graph->values[value].traits & SCHED_WEIGHT);
+    for (int i = 0; i < 3; ++i) {
+        if (streams[i] == backend || (fixed && writer < 0)) continue;
+        if (!use_in_place(cutter, backend, streams[i])) return false;
     }
     return true;
 }
 
-// Adds a node to the current split, or begins one: on another stream, or before a weight that
-// would have to be copied early.
+// Copies or waits that a node needs for each of its sources, and waits for the memory that it
+// writes to.
+static bool connect(const struct cutter *cutter, int32_t node, int32_t backend) {
+    const struct sched_graph *graph = cutter->graph;
+    const bool pipelined = cutter->setup->pipeline_depth > 1;
+    if (!use_value(cutter, node, backend)) return false;
+    for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; ++e) {
+        const int32_t source = graph->edges[e].value;
+        if (pipelined && !add_input_slots(cutter, source)) return false;
+        const bool here = cutter->placed[source].backend == backend;
+        const bool done = here || is_readable(cutter, source, backend)
+                              ? use_value(cutter, source, backend)
+                              : use_copy(cutter, node, e, backend);
+        if (!done) return false;
+    }
+    return true;
+}
+
+// Whether the node reads a copy of what its split has written to: copies are made when a split
+// begins.
+static bool reads_own_writes(const struct cutter *cutter, int32_t node, int32_t backend) {
+    const struct sched_graph *graph = cutter->graph;
+    bool found = false;
+    for (int32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1] && !found; ++e) {
+        const int32_t source = graph->edges[e].value;
+        found = writer_of(cutter, source) >= current_split(cutter->out)->i_start &&
+                cutter->placed[source].backend != backend && !is_readable(cutter, source, backend);
+    }
+    return found;
+}
+
+// Adds a node to the current split, or begins one: on another stream, or before what would have to
+// be copied earlier than it should.
 static bool cut_node(const struct cutter *cutter, int32_t node) {
     struct sched_partition *out = cutter->out;
     const int32_t backend = cutter->placed[node].backend;
     const struct sched_split *split = out->n_splits > 0 ? current_split(out) : NULL;
     const bool opens = !split || split->backend != backend ||
-                       (split->n_inputs > 0 && brings_weight(cutter, node, backend));
+                       (split->n_inputs > 0 && brings_weight(cutter, node, backend)) ||
+                       reads_own_writes(cutter, node, backend);
     if (opens && !begin_split(out, backend, split ? node : 0)) return false;
     if (!connect(cutter, node, backend)) return false;
     const int32_t root = cutter->graph->values[node].root;
@@ -210,7 +237,7 @@ static bool cut_all(const struct cutter *cutter) {
     return true;
 }
 
-// A graph of views alone gets one empty split.
+// A graph in which nothing computes gets one empty split.
 bool sched_partition(const struct sched_setup *setup, const struct sched_graph *graph,
                      const struct sched_placement *placement, struct sched_partition *out) {
     const struct cutter cutter = {setup, graph, placement->placed, placement, out};
@@ -221,7 +248,7 @@ bool sched_partition(const struct sched_setup *setup, const struct sched_graph *
     memset(out->first_copy, 0xFF, n * sizeof(out->first_copy[0]));
     memset(out->written, 0xFF, n * sizeof(out->written[0]));
     if (!cut_all(&cutter)) return false;
-    if (out->n_splits == 0 && graph->n_nodes > 0) { // nothing but views
+    if (out->n_splits == 0 && graph->n_nodes > 0) {
         if (!begin_split(out, setup->n_streams - 1, 0)) return false;
     }
     if (out->n_splits > 0) current_split(out)->i_end = graph->n_nodes;
