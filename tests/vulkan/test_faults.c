@@ -240,6 +240,14 @@ static void lose_upload(const char *devices) {
     assert_int_not_equal(ggml_backend_graph_compute(stream, a.graph), GGML_STATUS_SUCCESS);
     fail_submissions(false);
     assert_int_equal(ggml_backend_graph_compute(stream, a.graph), GGML_STATUS_SUCCESS);
+    // What a wait of the host has told no graph tells again.
+    ggml_backend_tensor_set_async(stream, a.x, in, 0, sizeof(in));
+    fail_submissions(true);
+    ggml_clear_error();
+    ggml_backend_synchronize(stream);
+    assert_int_not_equal(ggml_last_status(), GGML_HOST_OK);
+    fail_submissions(false);
+    assert_int_equal(ggml_backend_graph_compute(stream, a.graph), GGML_STATUS_SUCCESS);
     ggml_backend_tensor_get(a.y, out, 0, sizeof(out));
     assert_true(is_masked(out));
     ggml_backend_event_free(event);
@@ -256,6 +264,31 @@ static void test_lost_uploads_fail_the_next_graph(void **state) {
     lose_upload("0,0");
 }
 
+// The transfer is lost with the device, and the next graph says which of the two it was.
+static void test_graph_after_a_transfer_on_a_lost_device(void **state) {
+    const float in[N] = {1};
+    struct vulkan_graph g;
+    (void)state;
+    ggml_backend_dev_t device = vulkan_device(vulkan_start("staging", "0"));
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    ggml_backend_event_t event = ggml_backend_event_new(device);
+    assert_true(stream && event && graph_new(ggml_backend_dev_buffer_type(device), 1, &g));
+    ggml_backend_tensor_set_async(stream, g.x, in, 0, sizeof(in));
+    vulkan_faults_arm_function("vkQueueSubmit", VK_ERROR_DEVICE_LOST);
+    ggml_backend_event_record(event, stream);
+    vulkan_faults_arm_function(NULL, VK_SUCCESS);
+    for (int i = 0; i < 2; ++i) {
+        ggml_clear_error();
+        assert_int_not_equal(ggml_backend_graph_compute_async(stream, g.graph),
+                             GGML_STATUS_SUCCESS);
+        assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    }
+    ggml_backend_event_free(event);
+    ggml_backend_free(stream);
+    vulkan_graph_free(&g);
+    vulkan_stop();
+}
+
 static int install(void **state) {
     (void)state;
     vulkan_faults_install();
@@ -266,6 +299,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_staging_memory_of_failed_submissions),
         cmocka_unit_test(test_lost_uploads_fail_the_next_graph),
+        cmocka_unit_test(test_graph_after_a_transfer_on_a_lost_device),
         cmocka_unit_test(test_out_of_memory_at_any_call),
         cmocka_unit_test(test_out_of_memory_with_staging),
         cmocka_unit_test(test_device_lost_at_any_call),

@@ -122,16 +122,15 @@ static enum ggml_status get_recording(struct gvk_stream *stream, const struct gg
 }
 
 // Submits a graph behind the transfers that are open. A failure of an earlier queued transfer is
-// reported here, once: those calls had returned by then.
+// reported here: those calls had returned by then. Of a lost device its loss is.
 static enum ggml_status compute(struct gvk_stream *stream, const struct ggml_graph *graph) {
     enum ggml_status status = stream->late;
-    stream->late = GGML_STATUS_SUCCESS;
+    if (!gvk_context_alive(stream->context)) return GGML_STATUS_FAILED;
     if (status != GGML_STATUS_SUCCESS) {
         return gpu_fail_graph(status == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY
                                                                  : GGML_HOST_FAILED,
                               "vulkan: a transfer that was queued before this graph failed");
     }
-    if (!gvk_context_alive(stream->context)) return GGML_STATUS_FAILED;
     struct gvk_recording *recording;
     status = get_recording(stream, graph, &recording);
     if (!recording) return status;
@@ -146,7 +145,7 @@ static enum ggml_status compute(struct gvk_stream *stream, const struct ggml_gra
     return status;
 }
 
-// What a failure takes along of the transfers before it is told with it.
+// What a failure takes along of the transfers before it is told with it, once.
 int32_t gvk_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct gvk_stream *stream = backend->context;
     const enum ggml_status status = compute(stream, graph);

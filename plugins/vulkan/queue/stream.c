@@ -14,11 +14,13 @@ static const char *stream_name(ggml_backend_t backend) {
     return stream->device->base.name;
 }
 
-// Blocks until everything is done, copies what was read back, and reads times of nodes.
+// Blocks until everything is done, copies what was read back, and reads times of nodes. A failure
+// that is told here is no later graph's.
 static int32_t stream_synchronize(ggml_backend_t backend) {
     struct gvk_stream *stream = backend->context;
     const enum ggml_status status = gvk_stream_finish(stream);
     gvk_profile_collect(stream);
+    if (status != GGML_STATUS_SUCCESS) stream->late = GGML_STATUS_SUCCESS;
     return ggml_entry_status(status);
 }
 
