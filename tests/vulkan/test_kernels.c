@@ -59,11 +59,20 @@ static void test_choices(void **state) {
     }
 }
 
-// Numbers of matrices are 0.
+// Numbers of matrices are 0. What recurrences have besides two operands is small, and the same for
+// all tokens, so that their states neither grow nor vanish.
+static void fill_other(struct ggml_tensor *x) {
+    const float number = -1.0f / 16;
+    ggml_backend_tensor_memset(x, 0, 0, ggml_nbytes(x));
+    for (int64_t i = 0; x->type == GGML_TYPE_F32 && i < ggml_nelements(x); ++i)
+        ggml_backend_tensor_set(x, &number, (size_t)i * sizeof(number), sizeof(number));
+}
+
 static void fill(struct ggml_tensor *y) {
     vulkan_fill(y->src[0], 1);
     if (y->src[1]) vulkan_fill(y->src[1], 2);
-    if (y->src[2]) ggml_backend_tensor_memset(y->src[2], 0, 0, ggml_nbytes(y->src[2]));
+    for (int i = 2; i < GGML_MAX_SRC && y->src[i]; ++i)
+        fill_other(y->src[i]);
 }
 
 // The result, of 32-bit numbers, and how many.
@@ -118,6 +127,13 @@ static struct ggml_tensor *pooled(struct ggml_context *ctx, int width, int heigh
                         height, 0, 0);
 }
 
+// The gradient of a window of which one element lies in the image, which every window covers.
+static struct ggml_tensor *padded(struct ggml_context *ctx, int window, int size) {
+    const int n = size + 2 * (window - 1) - window + 1; // of windows, each way
+    return ggml_pool_2d_back(ctx, image(ctx, n, n, 1), image(ctx, size, size, 1), GGML_OP_POOL_MAX,
+                             window, window, 1, 1, (float)(window - 1), (float)(window - 1));
+}
+
 static struct ggml_tensor *shrunk(struct ggml_context *ctx, int size, int flags) {
     return ggml_interpolate(ctx, image(ctx, size, size, 1), 2, 2, 1, 1,
                             GGML_SCALE_MODE_BILINEAR | (uint32_t)flags);
@@ -130,6 +146,37 @@ static struct ggml_tensor *outer(struct ggml_context *ctx, int width, int n) {
 static struct ggml_tensor *by_matrix(struct ggml_context *ctx, int n_tokens, int n_matrices) {
     return ggml_mul_mat_id(ctx, image(ctx, 8, 2, n_matrices), image(ctx, 8, 1, n_tokens),
                            ggml_new_tensor_2d(ctx, GGML_TYPE_I32, 2, n_tokens));
+}
+
+// Of one head, with n elements of the state for an invocation.
+static struct ggml_tensor *scanned(struct ggml_context *ctx, int n, int n_tokens) {
+    return ggml_ssm_scan(ctx, image(ctx, n, 1, 1), image(ctx, 1, 1, n_tokens),
+                         ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 1, n_tokens), image(ctx, 1, 1, 1),
+                         image(ctx, n, 1, n_tokens), image(ctx, n, 1, n_tokens),
+                         ggml_new_tensor_1d(ctx, GGML_TYPE_I32, 1), 1);
+}
+
+static struct ggml_tensor *wkv6(struct ggml_context *ctx, int n, int n_tokens) {
+    struct ggml_tensor *x[4];
+    for (int i = 0; i < 4; ++i)
+        x[i] = image(ctx, n, 1, n_tokens);
+    return ggml_rwkv_wkv6(ctx, x[0], x[1], x[2], image(ctx, n, 1, 1), x[3],
+                          image(ctx, n * n, 1, 1));
+}
+
+static struct ggml_tensor *wkv7(struct ggml_context *ctx, int n, int n_tokens) {
+    struct ggml_tensor *x[6];
+    for (int i = 0; i < 6; ++i)
+        x[i] = image(ctx, n, 1, n_tokens);
+    return ggml_rwkv_wkv7(ctx, x[0], x[1], x[2], x[3], x[4], x[5], image(ctx, n * n, 1, 1));
+}
+
+static struct ggml_tensor *delta_net(struct ggml_context *ctx, int n, int n_tokens) {
+    struct ggml_tensor *x[3];
+    for (int i = 0; i < 3; ++i)
+        x[i] = image(ctx, n, 1, n_tokens);
+    return ggml_gated_delta_net(ctx, x[0], x[1], x[2], image(ctx, 1, 1, n_tokens),
+                                image(ctx, 1, 1, n_tokens), image(ctx, n, n, 1), 1);
 }
 
 enum { SMOOTH = GGML_SCALE_FLAG_ANTIALIAS, ENDS = SMOOTH | GGML_SCALE_FLAG_ALIGN_CORNERS };
@@ -147,7 +194,10 @@ static const struct {
     {pooled, 1, 22500, false},      {pooled, 60000, 1, true},      {shrunk, 240, SMOOTH, true},
     {shrunk, 260, SMOOTH, false},   {shrunk, 260, 0, true},        {shrunk, 300, ENDS, false},
     {outer, 3, 12000, true},        {outer, 3, 14000, false},      {outer, 4, 32000, true},
-    {outer, 4, 33000, false},       {by_matrix, 150000, 2, true},
+    {outer, 4, 33000, false},       {by_matrix, 150000, 2, true},  {padded, 100, 1, true},
+    {padded, 300, 1, false},        {scanned, 16, 4000, true},     {scanned, 32, 4000, true},
+    {wkv6, 16, 4000, true},         {wkv6, 32, 4000, true},        {wkv7, 16, 4000, true},
+    {wkv7, 32, 4000, true},         {delta_net, 16, 4000, true},   {delta_net, 32, 4000, true},
 };
 
 static void test_long_loops_are_not_claimed(void **state) {

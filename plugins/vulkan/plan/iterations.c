@@ -44,7 +44,8 @@ static uint64_t pool_back_iterations(const struct ggml_tensor *node) {
     const int32_t *p = node->op_params;
     uint64_t covering[2];
     for (int d = 0; d < 2; ++d)
-        covering[d] = MIN((uint64_t)(MAX(p[1 + d], 1) / MAX(p[3 + d], 1)), extent(node, d)) + 1;
+        covering[d] = MIN(gpu_groups_of((uint64_t)MAX(p[1 + d], 1), (uint64_t)MAX(p[3 + d], 1)),
+                          extent(node->src[0], d));
     return NESTED(covering[1], covering[0], pool_window(node, p, 1), pool_window(node, p, 0));
 }
 

@@ -8,22 +8,25 @@ enum { GROUP = 32 };
 // Modes of shaders/linear_attention.comp.
 enum attention_mode { WKV6, GATED, WKV7 };
 
-// Launches of a shader that takes `steps` steps one after the other, in loops of `cost` iterations
-// each after a first one of `start`: as many launches as the driver's limit asks for. numbers 0 and
-// 1 are a launch's first step and the one behind its last.
+// A shader that takes `count` steps one after the other: each runs `n_loops` loops of `n`
+// iterations. A loop of `n_copied` iterations may come before the first one.
 struct steps {
     enum gvk_shader shader;
     int n_sources;
     uint32_t spec;
-    uint64_t invocations, count, start, cost;
+    uint64_t invocations, count, n_copied, n_loops, n;
 };
 
 // Cuts a recurrence over tokens into launches of as many steps as the driver's limit on loop
-// iterations allows; the state is carried in the result.
+// iterations allows; the state is carried in the result. numbers 0 and 1 are a launch's first step
+// and the one behind its last. The iteration that finds that a loop has ended counts too, and goes
+// through the loops inside it, once each.
 static void encode_steps(struct gvk_plan *plan, const struct ggml_tensor *node, struct steps s) {
     const uint64_t most = gvk_most_iterations(gvk_plan_features(plan));
-    const uint64_t left = most > s.start ? most - s.start : 0;
-    const uint64_t at_once = left > s.cost ? left / s.cost : 1;
+    const uint64_t cost = s.n_loops * (s.n + 1) + 1;
+    const uint64_t other = s.n_copied + 1 + 1 + s.n_loops;
+    const uint64_t left = most > other ? most - other : 0;
+    const uint64_t at_once = left > cost ? left / cost : 1;
     uint64_t first = 0;
     do {
         const uint64_t end = s.count - first > at_once ? first + at_once : s.count;
@@ -64,8 +67,9 @@ void gvk_encode_ssm_scan(struct gvk_plan *plan, const struct ggml_tensor *node) 
                                 .spec = node->src[3]->ne[0] == 1,
                                 .invocations = (uint64_t)(x->ne[0] * x->ne[1] * x->ne[3]),
                                 .count = (uint64_t)x->ne[2],
-                                .start = n,
-                                .cost = n + 1});
+                                .n_copied = n,
+                                .n_loops = 1,
+                                .n = n});
 }
 
 // --- linear attention ----------------------------------------------------------------------------
@@ -82,8 +86,9 @@ static void encode_attention(struct gvk_plan *plan, const struct ggml_tensor *no
                                 .spec = mode,
                                 .invocations = n * (uint64_t)k->ne[1] * sequences,
                                 .count = sequences ? (uint64_t)k->ne[2] / sequences : 0,
-                                .start = n,
-                                .cost = (mode == WKV7 ? 2 * n : n) + 1});
+                                .n_copied = n,
+                                .n_loops = mode == WKV7 ? 2 : 1,
+                                .n = n});
 }
 
 bool gvk_accepts_rwkv_wkv6(const struct gvk_features *features, const struct ggml_tensor *node) {
@@ -130,8 +135,9 @@ void gvk_encode_gated_delta_net(struct gvk_plan *plan, const struct ggml_tensor 
                                 .n_sources = 6,
                                 .invocations = n * (uint64_t)(v->ne[1] * v->ne[3]),
                                 .count = (uint64_t)v->ne[2],
-                                .start = n,
-                                .cost = 2 * n + 1});
+                                .n_copied = n,
+                                .n_loops = 2,
+                                .n = n});
 }
 
 // --- triangular systems --------------------------------------------------------------------------
@@ -149,7 +155,8 @@ void gvk_encode_solve_tri(struct gvk_plan *plan, const struct ggml_tensor *node)
                                 .n_sources = 2,
                                 .invocations = (uint64_t)(node->ne[0] * node->ne[2] * node->ne[3]),
                                 .count = n,
-                                .cost = n + 1});
+                                .n_loops = 1,
+                                .n = n});
 }
 
 // --- indexer, hyper-connections ------------------------------------------------------------------
