@@ -2,20 +2,20 @@
 // Messages of a group: what is sent is copied to memory of the sender's device at once, so that its
 // stream goes on whatever the receiver does; the receiver's stream waits for that copy and takes
 // it. The memory is used again when the next message finds it received, and freed where that does
-// not fit, so that a pair of ranks has as many as were under way at once.
+// not fit and it was read, so that a pair of ranks has as many as were under way at once.
 #include "device/loader.h"
 #include "memory/budget.h"
 #include "memory/buffer.h"
 #include "queue/comm.h"
 
-// Frees a message in the sender's context. A forked child, or a device that was lost so that its
-// context can't be entered, leaves the driver's objects to the driver.
-static void release(const struct ggml_comm_group *group, struct cuda_message *m) {
+// Frees a message in the sender's context. The receiver reads the memory by work of its own device,
+// which freeing need not wait for: `waits` does. A forked child, or a device that was lost so that
+// its context can't be entered, leaves the driver's objects to the driver.
+static void release(const struct ggml_comm_group *group, struct cuda_message *m, bool waits) {
     const struct cu_api *api = cuda_api();
     if (cuda_in_owner() &&
         api->cuCtxPushCurrent(group->streams[m->from]->context->handle) == CUDA_SUCCESS) {
-        // The receiver reads the memory by work of its own device, which freeing need not wait for.
-        if (m->received) api->cuEventSynchronize(m->received);
+        if (waits && m->received) api->cuEventSynchronize(m->received);
         if (m->sent) api->cuEventDestroy(m->sent);
         if (m->received) api->cuEventDestroy(m->received);
         if (m->memory) cuda_memory_free(group->streams[m->from]->context, m->memory, m->room);
@@ -29,7 +29,7 @@ void cuda_comm_drop_messages(ggml_comm_group_t group) {
     while (group->first) {
         struct cuda_message *m = group->first;
         group->first = m->next;
-        release(group, m);
+        release(group, m, true);
     }
 }
 
@@ -73,17 +73,40 @@ static struct cuda_message *take_received(ggml_comm_group_t group, uint32_t from
     return m;
 }
 
+// Whether the receiver's device has read a message that was received.
+static bool was_read(const struct ggml_comm_group *group, const struct cuda_message *m) {
+    if (cuda_context_enter(group->streams[m->from]->context) != GGML_HOST_OK) return false;
+    const bool read = cuda_api()->cuEventQuery(m->received) == CUDA_SUCCESS;
+    cuda_context_leave();
+    return read;
+}
+
+// Frees the messages between the two ranks that were read. Others stay for a later call: none waits
+// for another rank.
+static void drop_read(ggml_comm_group_t group, uint32_t from, uint32_t to) {
+    struct cuda_message **at = &group->first;
+    while (*at) {
+        struct cuda_message *m = *at;
+        if (m->is_received && m->from == from && m->to == to && was_read(group, m)) {
+            *at = m->next;
+            release(group, m, false);
+        } else {
+            at = &m->next;
+        }
+    }
+}
+
 // Returns in *out_message a message with room for the bytes: one between the same two ranks that
-// was received already, or a new one, in whose place one that is too small goes. Either goes to the
-// end of the list, so that messages of a pair are received in the order in which they were sent.
+// was received already, or a new one, in whose place those go that are too small. Either goes to
+// the end of the list, so that messages of a pair are received in the order in which they were
+// sent.
 static enum ggml_host_status take(ggml_comm_group_t group, uint32_t from, uint32_t to, size_t room,
                                   struct cuda_message **out_message) {
     struct cuda_message *m = take_received(group, from, to, room);
     if (!m) {
-        struct cuda_message *small = take_received(group, from, to, 0);
-        if (small) release(group, small);
+        drop_read(group, from, to);
         const enum ggml_host_status status = make(group, from, to, room, &m);
-        if (status != GGML_HOST_OK && m) release(group, m);
+        if (status != GGML_HOST_OK && m) release(group, m, false);
         if (status != GGML_HOST_OK) return status;
     }
     m->next = NULL;
