@@ -192,6 +192,16 @@ static void test_other_faults(void **state) {
     test_devices(state);
 }
 
+// Whether the driver is asked for anything of a device that this process has not used yet.
+static bool start_other(ggml_backend_reg_t reg) {
+    ggml_backend_dev_t other = ggml_backend_reg_dev_get(reg, 1);
+    const long retained = driver.calls("cuDevicePrimaryCtxRetain");
+    ggml_clear_error();
+    ggml_backend_t stream = ggml_backend_dev_init(other, NULL);
+    return stream || !strstr(ggml_last_error(), "child") ||
+           driver.calls("cuDevicePrimaryCtxRetain") != retained;
+}
+
 static void test_child(void **state) {
     static struct work work;
     (void)state;
@@ -208,8 +218,9 @@ static void test_child(void **state) {
         const long entered = driver.calls("cuCtxPushCurrent_v2");
         ggml_backend_dev_memory(device, &free_bytes, &total);
         const bool asked = driver.calls("cuCtxPushCurrent_v2") != entered || total == 0;
+        const bool started = start_other(reg);
         end(&work);
-        _exit(computed ? 1 : !refused ? 2 : asked ? 3 : 0);
+        _exit(computed ? 1 : !refused ? 2 : asked ? 3 : started ? 4 : 0);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -35,12 +35,17 @@ enum ggml_host_status cuda_context_check(struct cuda_context *context, CUresult 
     return ggml_sdk_fail(status, "cuda: %s fails: %s (%d)", call, cuda_error_name(result), result);
 }
 
+enum ggml_host_status cuda_check_owner(void) {
+    if (cuda_in_owner()) return GGML_HOST_OK;
+    return ggml_sdk_fail(
+        GGML_HOST_FAILED,
+        "cuda: the driver does not work in a child of the process that started it");
+}
+
 // A current context is per thread and a stack: push and pop leave the application's as it was.
 enum ggml_host_status cuda_context_enter(struct cuda_context *context) {
-    if (!cuda_in_owner())
-        return ggml_sdk_fail(
-            GGML_HOST_FAILED,
-            "cuda: the driver does not work in a child of the process that started it");
+    const enum ggml_host_status status = cuda_check_owner();
+    if (status != GGML_HOST_OK) return status;
     if (atomic_load(&context->lost))
         return ggml_sdk_fail(GGML_HOST_DEVICE_LOST,
                              "cuda: the device was lost by an earlier failure");

@@ -44,6 +44,8 @@ enum ggml_host_status cuda_context_enter(struct cuda_context *context);
 void cuda_context_leave(void);
 // Whether this is the process that started the driver, not a child of it. [any-thread]
 bool cuda_in_owner(void);
+// FAILED after set_error where it is not. [any-thread]
+enum ggml_host_status cuda_check_owner(void);
 // OK, or the status that stands for the driver's error, after set_error. [any-thread]
 enum ggml_host_status cuda_context_check(struct cuda_context *context, CUresult result,
                                          const char *call);

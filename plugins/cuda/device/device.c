@@ -14,8 +14,10 @@ struct cuda_device *cuda_device_of(ggml_backend_dev_t device) {
 }
 
 // Made under the mutex, so that two threads don't both load the kernels. A failure is not kept: the
-// next call tries again, as memory may be free by then.
+// next call tries again, as memory may be free by then. In a child of the process the mutex may be
+// held for ever, by a thread that only the parent has.
 struct cuda_context *cuda_device_context(struct cuda_device *device) {
+    if (cuda_check_owner() != GGML_HOST_OK) return NULL;
     pthread_mutex_lock(&device->mutex);
     if (!device->context) device->context = cuda_context_new(device->handle);
     struct cuda_context *context = device->context;
@@ -23,27 +25,37 @@ struct cuda_context *cuda_device_context(struct cuda_device *device) {
     return context;
 }
 
-// Only a context knows what is free: before there is one, all of it. A limit makes the device
-// smaller.
-// Under the mutex: another thread may be making the context. In a child of the process the driver
-// is not asked, and what others have of the memory is not known.
-static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *out_total) {
-    struct cuda_device *device = handle->context;
-    size_t free = device->memory, total = device->memory;
+// Figures of a device: what the driver says of its memory, and of the limit.
+struct figures {
+    size_t free, total, limit, used;
+};
+
+// Only a context knows what is free. Under the mutex: another thread may be making it.
+static void ask_context(struct cuda_device *device, struct figures *f) {
     pthread_mutex_lock(&device->mutex);
     struct cuda_context *context = device->context;
-    if (context && cuda_in_owner() && !atomic_load(&context->lost) &&
+    if (context && !atomic_load(&context->lost) &&
         cuda_api()->cuCtxPushCurrent(context->handle) == CUDA_SUCCESS) {
-        if (cuda_api()->cuMemGetInfo(&free, &total) != CUDA_SUCCESS) free = total = device->memory;
+        if (cuda_api()->cuMemGetInfo(&f->free, &f->total) != CUDA_SUCCESS)
+            f->free = f->total = device->memory;
         cuda_context_leave();
     }
-    const size_t limit = context ? context->limit : cuda_budget_limit();
-    const size_t used = context ? atomic_load(&context->used) : 0;
+    if (context) {
+        f->limit = context->limit;
+        f->used = atomic_load(&context->used);
+    }
     pthread_mutex_unlock(&device->mutex);
-    total = MIN(total, limit);
-    *out_free = MIN(free, limit > used ? limit - used : 0);
-    *out_free = MIN(*out_free, total);
-    *out_total = total;
+}
+
+// All of it is free before there is a context, and in a child of the process, where neither the
+// driver nor the mutex can be used. A limit makes the device smaller.
+static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *out_total) {
+    struct cuda_device *device = handle->context;
+    struct figures f = {device->memory, device->memory, cuda_budget_limit(), 0};
+    if (cuda_in_owner()) ask_context(device, &f);
+    *out_total = MIN(f.total, f.limit);
+    *out_free = MIN(f.free, f.limit > f.used ? f.limit - f.used : 0);
+    *out_free = MIN(*out_free, *out_total);
 }
 
 static enum ggml_backend_dev_type device_type(ggml_backend_dev_t handle) {
