@@ -129,16 +129,16 @@ static enum ggml_host_status queue_pieces(struct metal_stream *stream, const str
     return status;
 }
 
-// An idle stream is drained too: what earlier transfers have staged for the host must not come to
-// lie over what this one brings.
+// Before a transfer to the host an idle stream is drained too: what earlier ones have staged for it
+// must not come to lie over what this one brings.
 static enum ggml_host_status transfer(struct metal_stream *stream, const struct pieces *p,
                                       bool to_host) {
     if (p->size == 0 || p->n == 0) return GGML_HOST_OK;
     const bool is_small = p->pitch <= MAX_STAGED / p->n && !p->place.is_aliased;
-    const bool stages = is_small && !metal_stream_is_idle(stream);
-    const mtl_id staging = stages ? staging_of(stream, p, to_host) : NULL;
+    const bool is_idle = metal_stream_is_idle(stream);
+    const mtl_id staging = is_small && !is_idle ? staging_of(stream, p, to_host) : NULL;
     if (staging) return queue_pieces(stream, p, to_host, staging);
-    metal_stream_drain(stream);
+    if (to_host || !is_idle) metal_stream_drain(stream);
     return transfer_now(stream, p, to_host);
 }
 
