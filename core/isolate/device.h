@@ -20,8 +20,7 @@ struct isolated_device {
     // Of all graphs that were computed: how long their calls took, and how long the device was
     // busy, as the other process says.
     atomic_int_least64_t total_ns, device_ns;
-    uint64_t generation; // with the lock held: raised when a buffer is freed, or what was attached
-                         // to its tensors, which ends all graphs
+    uint64_t generation; // with the lock held: raised when a buffer is freed, which ends all graphs
 };
 
 // The device if it is one, else NULL. [any-thread]
@@ -37,7 +36,9 @@ bool isolated_is_extended(const struct ggml_tensor *tensor);
 struct isolated_buffer {
     struct isolated_device *device;
     uint64_t id;
-    bool attaches; // the device's init_tensor is called: tensor->extra is the number of that call
+    bool attaches; // the device's init_tensor is called: tensor->extra is a number of that call
+    uintptr_t n_owners; // with the lock held: tensors with memory of their own since the last reset
+    bool has_tensors;   // with the lock held: any were placed since then
     struct shared_memory memory; // fd -1: addresses without memory, which stand for the device's
 };
 

@@ -16,8 +16,14 @@ enum { COMPARED_BYTES = offsetof(struct ggml_tensor, name) };
 
 // --- tensors -------------------------------------------------------------------------------------
 
-// Fills in all but references to other tensors, which are -1. A name without an end, which a
-// client may have written, gets one.
+// The number of a view's or an owner's placing, 0: none. Of a tensor in error `extra` says why.
+static uint64_t placing(const struct isolated_buffer *buffer, const struct ggml_tensor *tensor) {
+    const bool has_one = buffer->attaches && !(tensor->flags & GGML_TENSOR_FLAG_ERROR);
+    return has_one ? (uintptr_t)tensor->extra : 0;
+}
+
+// Fills in all but references to other tensors of a graph, which are -1. A name without an end,
+// which a client may have written, gets one.
 void encode_tensor(const struct isolated_device *device, const struct ggml_tensor *tensor,
                    struct isolate_tensor *out) {
     const struct isolated_buffer *buffer = isolated_buffer_of(device, tensor);
@@ -33,11 +39,13 @@ void encode_tensor(const struct isolated_device *device, const struct ggml_tenso
     for (int i = 0; i < GGML_MAX_SRC; ++i)
         out->src[i] = -1;
     out->view_src = -1;
+    out->view_offs = tensor->view_offs;
     if (buffer && tensor->data) {
         out->has_data = 1;
         out->buffer = buffer->id;
         out->offset = (uint64_t)((const char *)tensor->data - (const char *)buffer->memory.data);
-        if (buffer->attaches && tensor->buffer) out->init = (uintptr_t)tensor->extra;
+        if (tensor->buffer) out->init = placing(buffer, tensor);
+        if (tensor->view_src) out->owner_init = placing(buffer, tensor->view_src);
     }
     memcpy(out->name, tensor->name, sizeof(out->name));
     out->name[sizeof(out->name) - 1] = '\0';
@@ -209,7 +217,6 @@ static bool encode_change(const struct isolated_device *device, struct known_gra
     }
     encode_tensor(device, tensor, &out_change->tensor);
     out_change->index = i;
-    out_change->tensor.view_offs = tensor->view_offs;
     memcpy(&known->copies[i], tensor, sizeof(*tensor));
     if (is_node) {
         known->uses[i] = graph->use_counts[i];

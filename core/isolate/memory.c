@@ -235,13 +235,14 @@ static int32_t set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_
 
 // --- what the device attaches to tensors ---------------------------------------------------------
 
-// With the lock held. Waits, but for tensors of graphs, which are many each time: what uses them
-// fails if this did.
+// With the lock held. Waits for tensors that live long; those of graphs and views are many each
+// time, and what uses them fails if this did.
 static enum ggml_host_status tell(struct channel *channel, const struct isolate_tensor described[2],
                                   bool is_view, bool waits) {
     const size_t more = is_view ? sizeof(described[1]) : 0;
-    struct isolate_request request = {
-        .kind = waits ? ISOLATE_TENSOR_INIT : ISOLATE_TENSOR_POST, .size = more, .flag = 1};
+    struct isolate_request request = {.kind = waits ? ISOLATE_TENSOR_INIT : ISOLATE_TENSOR_POST,
+                                      .size = more,
+                                      .flag = ISOLATE_POST_INIT};
     if (!waits) return channel_post(channel, &request, &described[0], &described[1], more);
     const enum ggml_host_status status = channel_reserve(channel, sizeof(described[0]) + more);
     if (status != GGML_HOST_OK) return status;
@@ -250,34 +251,64 @@ static enum ggml_host_status tell(struct channel *channel, const struct isolate_
     return channel_call(channel, &request, -1, NULL);
 }
 
+static uint64_t mix(uint64_t hash, const void *data, size_t size) {
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < size; ++i)
+        hash = (hash ^ bytes[i]) * 0x100000001b3; // FNV-1a
+    return hash;
+}
+
+// The number of a tensor that is placed. Both kinds are the same when a graph is built again as it
+// was, which then needs not be sent again: owners are counted since the last reset, and views,
+// which may be made of a tensor for ever, have a number of what they are.
+static uintptr_t number_of(const struct isolated_buffer *buffer,
+                           const struct isolate_tensor *tensor, bool is_view) {
+    const uintptr_t top = ~(UINTPTR_MAX >> 1);
+    uint64_t hash = 0xcbf29ce484222325;
+    if (!is_view) return buffer->n_owners + 1;
+    hash = mix(hash, &tensor->owner_init, sizeof(tensor->owner_init));
+    hash = mix(hash, &tensor->offset, sizeof(tensor->offset));
+    hash = mix(hash, &tensor->type, sizeof(tensor->type));
+    hash = mix(hash, &tensor->op, sizeof(tensor->op));
+    hash = mix(hash, tensor->ne, sizeof(tensor->ne));
+    return (uintptr_t)mix(hash, tensor->nb, sizeof(tensor->nb)) | top;
+}
+
 // What is attached to the tensor stays in the other process, which finds it by a number.
 static int32_t init_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tensor) {
-    const struct isolated_buffer *buffer = handle->context;
+    struct isolated_buffer *buffer = handle->context;
     struct isolated_device *device = buffer->device;
-    const bool waits = handle->usage != GGML_BACKEND_BUFFER_USAGE_COMPUTE;
+    const bool is_view = tensor->view_src != NULL;
+    const bool waits = !is_view && handle->usage != GGML_BACKEND_BUFFER_USAGE_COMPUTE;
     struct isolate_tensor described[2];
     // Of a tensor in error `extra` says why.
-    if (!buffer->attaches || tensor->flags & GGML_TENSOR_FLAG_ERROR) return GGML_HOST_OK;
+    if (tensor->flags & GGML_TENSOR_FLAG_ERROR) return GGML_HOST_OK;
     if (!channel_lock(&device->channel)) return GGML_HOST_DEVICE_LOST;
-    tensor->extra = (void *)(uintptr_t)(atomic_fetch_add(&device->next_id, 1) + 1);
     encode_tensor(device, tensor, &described[0]);
-    described[0].view_offs = tensor->view_offs;
-    if (tensor->view_src) encode_tensor(device, tensor->view_src, &described[1]);
-    const enum ggml_host_status status =
-        tell(&device->channel, described, tensor->view_src != NULL, waits);
+    if (is_view) encode_tensor(device, tensor->view_src, &described[1]);
+    const uintptr_t number = number_of(buffer, &described[0], is_view);
+    described[0].init = number;
+    const enum ggml_host_status status = tell(&device->channel, described, is_view, waits);
+    buffer->has_tensors = true;
+    if (status == GGML_HOST_OK) {
+        tensor->extra = (void *)number;
+        if (!is_view) buffer->n_owners = number;
+    }
     channel_unlock(&device->channel);
     return status;
 }
 
+// Nobody waits: before each graph the buffers of its tensors are reset.
 static int32_t reset(ggml_backend_buffer_t handle) {
-    const struct isolated_buffer *buffer = handle->context;
+    struct isolated_buffer *buffer = handle->context;
     struct isolated_device *device = buffer->device;
-    struct isolate_request request = {.kind = ISOLATE_BUFFER_RESET, .id = buffer->id};
-    struct isolate_answer answer = {0};
-    if (!buffer->attaches) return GGML_HOST_OK;
+    struct isolate_request request = {.kind = ISOLATE_TENSOR_POST, .flag = ISOLATE_POST_RESET};
+    const struct isolate_tensor described = {.has_data = 1, .buffer = buffer->id};
+    enum ggml_host_status status = GGML_HOST_OK;
     if (!channel_lock(&device->channel)) return GGML_HOST_DEVICE_LOST;
-    const enum ggml_host_status status = channel_call(&device->channel, &request, -1, &answer);
-    if (answer.attaches) ++device->generation;
+    if (buffer->has_tensors) status = channel_post(&device->channel, &request, &described, NULL, 0);
+    buffer->has_tensors = false;
+    buffer->n_owners = 0;
     channel_unlock(&device->channel);
     return status;
 }
@@ -310,32 +341,20 @@ static void buffer_free(ggml_backend_buffer_t handle) {
     ggml_sdk_buffer_free(handle);
 }
 
-static const struct ggml_buffer_table shared_table = {
-    .size = sizeof(shared_table),
-    .free = buffer_free,
-    .get_base = buffer_base,
-    .init_tensor = init_tensor,
-    .memset_tensor = shared_memset,
-    .set_tensor = shared_set,
-    .get_tensor = shared_get,
-    .cpy_tensor = shared_copy,
-    .clear = shared_clear,
-    .reset = reset,
-    .set_usage = set_usage,
-};
+#define SHARED_TABLE                                                                               \
+    .size = sizeof(struct ggml_buffer_table), .free = buffer_free, .get_base = buffer_base,        \
+    .memset_tensor = shared_memset, .set_tensor = shared_set, .get_tensor = shared_get,            \
+    .cpy_tensor = shared_copy, .clear = shared_clear, .set_usage = set_usage
 
-static const struct ggml_buffer_table own_table = {
-    .size = sizeof(own_table),
-    .free = buffer_free,
-    .get_base = buffer_base,
-    .init_tensor = init_tensor,
-    .memset_tensor = own_memset,
-    .set_tensor = own_set,
-    .get_tensor = own_get,
-    .cpy_tensor = own_copy,
-    .clear = own_clear,
-    .reset = reset,
-    .set_usage = set_usage,
+#define OWN_TABLE                                                                                  \
+    .size = sizeof(struct ggml_buffer_table), .free = buffer_free, .get_base = buffer_base,        \
+    .memset_tensor = own_memset, .set_tensor = own_set, .get_tensor = own_get,                     \
+    .cpy_tensor = own_copy, .clear = own_clear, .set_usage = set_usage
+
+// By whether memory is the device's own, and whether it is told of tensors.
+static const struct ggml_buffer_table tables[2][2] = {
+    {{SHARED_TABLE}, {SHARED_TABLE, .init_tensor = init_tensor, .reset = reset}},
+    {{OWN_TABLE}, {OWN_TABLE, .init_tensor = init_tensor, .reset = reset}},
 };
 
 struct isolated_buffer *isolated_buffer_of(const struct isolated_device *device,
@@ -411,7 +430,7 @@ static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
     if (buffer->memory.fd >= 0) close(buffer->memory.fd);
     buffer->memory.fd = -1;
     atomic_fetch_add(&device->n_alive, 1);
-    *out_buffer = ggml_sdk_buffer_new(buft, own ? &own_table : &shared_table, buffer, size);
+    *out_buffer = ggml_sdk_buffer_new(buft, &tables[own][buffer->attaches], buffer, size);
     if (*out_buffer) return GGML_HOST_OK;
     end_buffer(buffer);
     return GGML_HOST_OUT_OF_MEMORY;

@@ -41,12 +41,18 @@ enum isolate_request_kind {
     ISOLATE_COMPUTE = 12,      // id: stream, graph, size: struct isolate_change that lie in shared
     ISOLATE_GRAPH_FREE = 13,   // graph
     ISOLATE_BUFFER_USAGE = 14, // id, flag: enum ggml_backend_buffer_usage
-    ISOLATE_TENSOR_POST = 15,  // as SET, or with a flag as INIT, but in the place of the text:
-                               // struct isolate_tensor, the bytes or the second. No answer; the
-                               // next use of contents fails if it failed
+    ISOLATE_TENSOR_POST = 15,  // as SET, flag: enum isolate_post; in the place of the text: struct
+                               // isolate_tensor, the bytes or the second. No answer; the next use
+                               // of contents, or of the tensor that is placed, fails if it failed
     ISOLATE_TENSOR_INIT = 16,  // shared: struct isolate_tensor; with a flag a second, which the
                                // first is a view of
-    ISOLATE_BUFFER_RESET = 17, // id
+};
+
+// What isn't waited for.
+enum isolate_post {
+    ISOLATE_POST_SET = 0,
+    ISOLATE_POST_INIT = 1,  // as ISOLATE_TENSOR_INIT
+    ISOLATE_POST_RESET = 2, // of the buffer that is described
 };
 
 // Where a buffer's bytes are.
@@ -75,8 +81,7 @@ struct isolate_answer {
     uint64_t number;
     int32_t status;     // enum ggml_host_status
     int32_t compute;    // enum ggml_status
-    int64_t attaches;   // whether the buffer is told of its tensors, if it is new; whether
-                        // something was attached to any, if it was reset
+    int64_t attaches;   // whether the buffer is told of its tensors, if it is new
     int64_t compute_ns; // that the device was busy with the graph, for measurements alone
     int64_t taken_ns;   // since the request came, see wait.h
     char text[ISOLATE_TEXT_SIZE];
@@ -109,9 +114,10 @@ struct isolate_tensor {
     int32_t view_src;
     int32_t has_data;
     uint64_t view_offs;
-    uint64_t buffer; // id, 0: none
-    uint64_t offset; // of its data from the buffer's base
-    uint64_t init;   // number of its placing in a buffer that is told of its tensors, 0: none
+    uint64_t buffer;     // id, 0: none
+    uint64_t offset;     // of its data from the buffer's base
+    uint64_t init;       // number of its placing in a buffer that is told of its tensors, 0: none
+    uint64_t owner_init; // the same of what it is a view of
     char name[GGML_MAX_NAME];
 };
 

@@ -216,9 +216,9 @@ static enum ggml_host_status new_buffer(struct server *server,
     return ggml_last_status();
 }
 
-static void free_buffer(struct served_buffer *held) {
+static void free_buffer(struct server *server, struct served_buffer *held) {
     ggml_backend_buffer_free(held->buffer);
-    serve_tensors_free(held);
+    serve_tensors_free(server, held);
     if (held->mapped) munmap(held->mapped, held->size);
 }
 
@@ -227,7 +227,7 @@ static enum ggml_host_status end_buffer(struct server *server, uint64_t id) {
     struct served_buffer *held = server_buffer(server, id);
     if (!held) return ggml_last_status();
     serve_graph_free(server, 0);
-    free_buffer(held);
+    free_buffer(server, held);
     *held = server->buffers[--server->n_buffers];
     return GGML_HOST_OK;
 }
@@ -237,16 +237,12 @@ static enum ggml_host_status status_since(unsigned long failures_before) {
     return ggml_fail_count() == failures_before ? GGML_HOST_OK : ggml_last_status();
 }
 
-// Graphs that are kept may name what was attached to its tensors.
-static enum ggml_host_status reset_buffer(struct server *server, uint64_t id,
-                                          struct isolate_answer *answer) {
+static enum ggml_host_status reset_buffer(struct server *server, uint64_t id) {
     const unsigned long failures_before = ggml_fail_count();
     struct served_buffer *held = server_buffer(server, id);
     if (!held) return ggml_last_status();
-    answer->attaches = held->n_tensors > 0;
-    if (answer->attaches) serve_graph_free(server, 0);
     ggml_backend_buffer_reset(held->buffer);
-    serve_tensors_free(held);
+    serve_tensors_free(server, held);
     return status_since(failures_before);
 }
 
@@ -259,23 +255,29 @@ struct request_message {
 // Fails with what a request that was not answered failed with.
 static bool has_failed_late(struct server *server) {
     if (server->late == GGML_HOST_OK) return false;
-    ggml_fail(server->late, "an earlier transfer failed: %s", server->late_text);
+    ggml_fail(server->late, "an earlier %s", server->late_text);
     server->late = GGML_HOST_OK;
     return true;
 }
 
-// What the message is about: bytes, or the placing of the tensor. They follow its description.
-static enum ggml_host_status do_posted(const struct server *server,
-                                       const struct isolate_request *request,
+// The server remembers of a placing what it failed with, and so does what uses the tensor.
+static void init_posted(struct server *server, const struct isolate_request *request,
+                        const struct isolate_tensor *from, const char *bytes) {
+    struct isolate_tensor owner;
+    const bool is_view = request->size == sizeof(owner);
+    if (is_view) memcpy(&owner, bytes, sizeof(owner));
+    serve_init(server, from, is_view ? &owner : NULL);
+}
+
+// What the message is about: the bytes follow the tensor's description.
+static enum ggml_host_status do_posted(struct server *server, const struct isolate_request *request,
                                        const struct isolate_tensor *from, const char *bytes) {
     const unsigned long failures_before = ggml_fail_count();
-    struct isolate_tensor owner;
     struct ggml_tensor tensor;
-    if (request->flag) {
-        const bool is_view = request->size == sizeof(owner);
-        if (is_view) memcpy(&owner, bytes, sizeof(owner));
-        return serve_init(server, from, is_view ? &owner : NULL) ? GGML_HOST_OK
-                                                                 : ggml_last_status();
+    if (request->flag == ISOLATE_POST_RESET) return reset_buffer(server, from->buffer);
+    if (request->flag == ISOLATE_POST_INIT) {
+        init_posted(server, request, from, bytes);
+        return GGML_HOST_OK;
     }
     if (!serve_tensor(server, from, &tensor)) return ggml_last_status();
     ggml_backend_tensor_set(&tensor, bytes, request->offset, request->size);
@@ -300,11 +302,13 @@ static void post_tensor(struct server *server, const struct request_message *mes
     }
     if (status == GGML_HOST_OK || server->late != GGML_HOST_OK) return;
     server->late = status;
-    snprintf(server->late_text, sizeof(server->late_text), "%s", ggml_last_error());
+    snprintf(server->late_text, sizeof(server->late_text), "%s failed: %s",
+             request->flag == ISOLATE_POST_RESET ? "reset of a buffer" : "transfer",
+             ggml_last_error());
 }
 
 // One or two descriptions lie in shared memory.
-static enum ggml_host_status init_tensor(const struct server *server,
+static enum ggml_host_status init_tensor(struct server *server,
                                          const struct isolate_request *request) {
     const struct isolate_tensor *from = (const struct isolate_tensor *)(const void *)server->shared;
     if (server->shared_size < (request->flag ? 2 : 1) * sizeof(*from))
@@ -417,7 +421,6 @@ static enum ggml_host_status handle(struct server *server, const char *path,
     case ISOLATE_SHARE: return share(server, request, fd);
     case ISOLATE_BUFFER_NEW: return new_buffer(server, request, fd, answer);
     case ISOLATE_BUFFER_FREE: return end_buffer(server, request->id);
-    case ISOLATE_BUFFER_RESET: return reset_buffer(server, request->id, answer);
     case ISOLATE_BUFFER_CLEAR:
         held = has_failed_late(server) ? NULL : server_buffer(server, request->id);
         if (held) ggml_backend_buffer_clear(held->buffer, (uint8_t)request->flag);
@@ -499,7 +502,7 @@ static void end(struct server *server) {
     for (size_t i = 0; i < server->n_streams; ++i)
         ggml_backend_free(server->streams[i].backend);
     for (size_t i = 0; i < server->n_buffers; ++i)
-        free_buffer(&server->buffers[i]);
+        free_buffer(server, &server->buffers[i]);
     plugin_free(server->plugin);
 }
 

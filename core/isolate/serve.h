@@ -10,12 +10,16 @@
 // Serves until the application closes its end, and returns the exit status. [init]
 int isolate_serve(const char *plugin_path);
 
-// One to which init_tensor has attached something, or to what it is a view of. It lives as long as
-// that, since the device may have taken its address.
+// One that init_tensor has attached something to, or has failed for. It lives as long as that,
+// since the device may have taken its address.
 struct served_tensor {
     uint64_t init;
     struct ggml_tensor tensor;
-    struct ggml_tensor owner; // what it is a view of, if it is one
+    struct ggml_tensor owner; // what it is a view of, where nothing is attached to that
+    bool has_views;           // what those have of which nothing is kept:
+    void *of_views;
+    enum ggml_host_status failed; // OK, or why it can't be used, with a reason
+    char *reason;
 };
 
 struct served_buffer {
@@ -25,6 +29,13 @@ struct served_buffer {
     size_t size;
     struct served_tensor **tensors; // by rising numbers
     size_t n_tensors, capacity;
+    bool has_forgotten; // for lack of memory: no tensor can be used until it is reset
+};
+
+// What was attached to a tensor of a graph is found by these.
+struct served_name {
+    uint64_t buffer; // 0: none
+    uint64_t init, owner_init;
 };
 
 struct served_graph {
@@ -33,6 +44,8 @@ struct served_graph {
     struct ggml_graph view;       // over the first tensors
     struct ggml_tensor **tensors; // nodes, then the others
     int32_t *use_counts;          // of the nodes
+    struct served_name *names;    // of the tensors
+    uint64_t attached;            // of the server, when what is attached was looked up
     size_t n_tensors;
 };
 
@@ -52,6 +65,7 @@ struct server {
     size_t n_graphs;
     struct served_stream *streams;
     size_t n_streams;
+    uint64_t attached; // rises with each change of what is attached to tensors
     // Failure of a request that was not answered, until a request that uses contents is.
     enum ggml_host_status late;
     char late_text[ISOLATE_TEXT_SIZE];
@@ -65,12 +79,12 @@ void *server_append(void **list, size_t *count, size_t size);
 // Places one tensor that refers to no other one. [stream]
 bool serve_tensor(const struct server *server, const struct isolate_tensor *from,
                   struct ggml_tensor *out_tensor);
-// Calls init_tensor for a tensor that was placed, and keeps what it attaches. `owner` is what the
-// tensor is a view of, or NULL. [stream]
-bool serve_init(const struct server *server, const struct isolate_tensor *from,
+// Calls init_tensor for a tensor that was placed, and keeps what it attaches, or why it fails: what
+// uses the tensor then fails. `owner` is what the tensor is a view of, or NULL. [stream]
+bool serve_init(struct server *server, const struct isolate_tensor *from,
                 const struct isolate_tensor *owner);
-// Frees what was kept of the buffer's tensors, which no graph may name any more. [stream]
-void serve_tensors_free(struct served_buffer *held);
+// Frees what was kept of the buffer's tensors. [stream]
+void serve_tensors_free(struct server *server, struct served_buffer *held);
 // Makes the graph of a request, or changes one that is known. NULL on failure. [stream]
 struct served_graph *serve_graph(struct server *server, const struct isolate_request *request);
 // An id of 0 frees all. [stream]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tensors and graphs of the application, made again in the process of an isolated device.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -15,8 +16,8 @@ static bool damaged(const char *what) {
 
 // --- tensors -------------------------------------------------------------------------------------
 
-// NULL if there is nothing of that number. O(log n).
-static struct served_tensor *find_attached(const struct served_buffer *held, uint64_t init) {
+// The first that has the number or a higher one. O(log n).
+static size_t place_of(const struct served_buffer *held, uint64_t init) {
     size_t low = 0, high = held->n_tensors;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -26,10 +27,43 @@ static struct served_tensor *find_attached(const struct served_buffer *held, uin
             high = middle;
         }
     }
-    return low < held->n_tensors && held->tensors[low]->init == init ? held->tensors[low] : NULL;
+    return low;
 }
 
-// A buffer and an offset become an address of this process, and a number what was attached. Whether
+// NULL if there is nothing of that number.
+static struct served_tensor *find_attached(const struct served_buffer *held, uint64_t init) {
+    const size_t i = place_of(held, init);
+    return i < held->n_tensors && held->tensors[i]->init == init ? held->tensors[i] : NULL;
+}
+
+static struct served_name name_of(const struct isolate_tensor *from) {
+    return (struct served_name){from->has_data ? from->buffer : 0, from->init, from->owner_init};
+}
+
+// What init_tensor attached to the tensor. False where it failed.
+static bool attach(const struct served_buffer *held, struct served_name name,
+                   struct ggml_tensor *tensor) {
+    tensor->extra = NULL;
+    if (held->has_forgotten) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "the process of an isolated device has no memory");
+        return false;
+    }
+    const struct served_tensor *own = find_attached(held, name.init);
+    const struct served_tensor *owner = find_attached(held, name.owner_init);
+    const struct served_tensor *bad = owner && owner->failed != GGML_HOST_OK ? owner : own;
+    if (bad && bad->failed != GGML_HOST_OK) {
+        ggml_fail(bad->failed, "'%s' could not be placed: %s", tensor->name, bad->reason);
+        return false;
+    }
+    if (own) {
+        tensor->extra = own->tensor.extra;
+    } else if (owner && name.init) {
+        tensor->extra = owner->of_views;
+    }
+    return true;
+}
+
+// A buffer and an offset become an address of this process, and numbers what was attached. Whether
 // the tensor's end lies in the buffer is checked by the wrapper that computes.
 static bool place(const struct server *server, const struct isolate_tensor *from,
                   struct ggml_tensor *tensor) {
@@ -43,9 +77,7 @@ static bool place(const struct server *server, const struct isolate_tensor *from
     char *base = ggml_backend_buffer_get_base(held->buffer);
     tensor->buffer = held->buffer;
     tensor->data = base ? base + from->offset : NULL;
-    const struct served_tensor *attached = find_attached(held, from->init);
-    if (attached) tensor->extra = attached->tensor.extra;
-    return true;
+    return attach(held, name_of(from), tensor);
 }
 
 // Numbers that index tables here are checked; extents are checked where they are used.
@@ -69,20 +101,54 @@ bool serve_tensor(const struct server *server, const struct isolate_tensor *from
                   struct ggml_tensor *out_tensor) {
     memset(out_tensor, 0, sizeof(*out_tensor));
     if (!fill(from, out_tensor) || !place(server, from, out_tensor)) return false;
-    const struct served_buffer *held = from->init ? server_buffer(server, from->buffer) : NULL;
-    const struct served_tensor *attached = held ? find_attached(held, from->init) : NULL;
-    if (!attached || !attached->tensor.view_src) return true;
-    out_tensor->view_src = attached->tensor.view_src;
-    out_tensor->view_offs = attached->tensor.view_offs;
+    const struct served_buffer *held = from->has_data ? server_buffer(server, from->buffer) : NULL;
+    struct served_tensor *own = held ? find_attached(held, from->init) : NULL;
+    struct served_tensor *owner = held ? find_attached(held, from->owner_init) : NULL;
+    if (owner) {
+        out_tensor->view_src = &owner->tensor;
+    } else if (own) {
+        out_tensor->view_src = own->tensor.view_src;
+    }
+    if (!out_tensor->view_src) out_tensor->view_offs = 0;
     return true;
 }
 
-// The numbers of a buffer's tensors rise.
+static void free_tensor(struct served_tensor *tensor) {
+    if (tensor) ggml_mem_free(tensor->reason);
+    ggml_mem_free(tensor);
+}
+
+// Takes what is kept under the number out of the list.
+static void drop_tensor(struct server *server, struct served_buffer *held, uint64_t init) {
+    const size_t i = place_of(held, init);
+    if (!find_attached(held, init)) return;
+    ++server->attached;
+    free_tensor(held->tensors[i]);
+    --held->n_tensors;
+    memmove(&held->tensors[i], &held->tensors[i + 1],
+            (held->n_tensors - i) * sizeof(held->tensors[0]));
+}
+
+// There is room in the list. Most numbers rise.
+static void keep_tensor(struct server *server, struct served_buffer *held,
+                        struct served_tensor *added) {
+    const size_t i = place_of(held, added->init);
+    ++server->attached;
+    memmove(&held->tensors[i + 1], &held->tensors[i],
+            (held->n_tensors - i) * sizeof(held->tensors[0]));
+    held->tensors[i] = added;
+    ++held->n_tensors;
+}
+
+// Room for one more in the list. Without memory no tensor of the buffer can be used any more.
 static struct served_tensor *new_tensor(struct served_buffer *held, uint64_t init) {
     struct served_tensor *added = ggml_mem_calloc(1, sizeof(*added));
-    if (!added || !array_extend(&held->tensors, &held->capacity, held->n_tensors, 1,
-                                sizeof(held->tensors[0]))) {
-        ggml_mem_free(added);
+    if (added) added->reason = ggml_mem_calloc(1, ISOLATE_TEXT_SIZE);
+    if (!added || !added->reason ||
+        !array_extend(&held->tensors, &held->capacity, held->n_tensors, 1,
+                      sizeof(held->tensors[0]))) {
+        free_tensor(added);
+        held->has_forgotten = true;
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "the process of an isolated device has no memory");
         return NULL;
     }
@@ -90,36 +156,67 @@ static struct served_tensor *new_tensor(struct served_buffer *held, uint64_t ini
     return added;
 }
 
+// Has the device place it. `from_owner` describes what it is a view of, or is NULL.
+static bool init(const struct server *server, struct served_tensor *added,
+                 const struct isolate_tensor *from, const struct isolate_tensor *from_owner) {
+    struct served_tensor *owner = NULL;
+    if (!serve_tensor(server, from, &added->tensor)) return false;
+    if (from_owner) {
+        owner = find_attached(server_buffer(server, from->buffer), from->owner_init);
+        if (!owner && !serve_tensor(server, from_owner, &added->owner)) return false;
+        added->tensor.view_src = owner ? &owner->tensor : &added->owner;
+        added->tensor.view_offs = from->view_offs;
+    }
+    added->tensor.extra = NULL;
+    return ggml_backend_buffer_init_tensor(added->tensor.buffer, &added->tensor) ==
+           GGML_STATUS_SUCCESS;
+}
+
+// Whether what the device attached can't be told from the owner. Views usually all have the same.
+static bool is_worth_keeping(const struct served_buffer *held, const struct served_tensor *added,
+                             uint64_t owner_init) {
+    struct served_tensor *owner = find_attached(held, owner_init);
+    const void *extra = added->tensor.extra;
+    if (!owner) return extra || added->owner.extra;
+    if (!owner->has_views && extra == owner->tensor.extra) owner->of_views = owner->tensor.extra;
+    owner->has_views = true;
+    return extra != owner->of_views;
+}
+
 // Most devices attach nothing: nothing is kept then.
-bool serve_init(const struct server *server, const struct isolate_tensor *from,
+bool serve_init(struct server *server, const struct isolate_tensor *from,
                 const struct isolate_tensor *owner) {
     struct served_buffer *held = from->has_data ? server_buffer(server, from->buffer) : NULL;
     if (!held) return damaged("a tensor without a buffer");
-    if (held->n_tensors > 0 && held->tensors[held->n_tensors - 1]->init >= from->init)
-        return damaged("a tensor that it had");
+    if (from->init == 0) return damaged("a tensor without a number");
+    drop_tensor(server, held, from->init);
     struct served_tensor *added = new_tensor(held, from->init);
+    if (!added) ++server->attached;
     if (!added) return false;
-    bool good = serve_tensor(server, from, &added->tensor);
-    if (good && owner) {
-        good = serve_tensor(server, owner, &added->owner);
-        added->tensor.view_src = &added->owner;
-    }
-    good = good &&
-           ggml_backend_buffer_init_tensor(held->buffer, &added->tensor) == GGML_STATUS_SUCCESS;
-    if (good && (added->tensor.extra || added->owner.extra)) {
-        held->tensors[held->n_tensors++] = added;
+    const bool good = init(server, added, from, owner);
+    if (!good) {
+        added->failed = ggml_last_status() ? ggml_last_status() : GGML_HOST_FAILED;
+        snprintf(added->reason, ISOLATE_TEXT_SIZE, "%s", ggml_last_error());
     } else {
-        ggml_mem_free(added);
+        ggml_mem_free(added->reason);
+        added->reason = NULL;
+    }
+    if (!good || is_worth_keeping(held, added, from->owner_init)) {
+        keep_tensor(server, held, added);
+    } else {
+        free_tensor(added);
     }
     return good;
 }
 
-void serve_tensors_free(struct served_buffer *held) {
+void serve_tensors_free(struct server *server, struct served_buffer *held) {
+    if (held->n_tensors > 0) ++server->attached;
     for (size_t i = 0; i < held->n_tensors; ++i)
-        ggml_mem_free(held->tensors[i]);
+        free_tensor(held->tensors[i]);
     ggml_mem_free(held->tensors);
     held->tensors = NULL;
     held->n_tensors = held->capacity = 0;
+    held->has_forgotten = false;
 }
 
 // --- graphs --------------------------------------------------------------------------------------
@@ -128,6 +225,7 @@ static void free_graph(struct served_graph *graph) {
     ggml_free(graph->ctx);
     ggml_mem_free(graph->tensors);
     ggml_mem_free(graph->use_counts);
+    ggml_mem_free(graph->names);
 }
 
 void serve_graph_free(struct server *server, uint64_t id) {
@@ -160,6 +258,17 @@ static bool change(struct served_graph *graph, const struct isolate_change *from
     return true;
 }
 
+// What is attached now to the tensors of a graph that was known before.
+static bool attach_all(const struct server *server, struct served_graph *graph) {
+    for (size_t i = 0; i < graph->n_tensors; ++i) {
+        const struct served_name name = graph->names[i];
+        const struct served_buffer *held = name.buffer ? server_buffer(server, name.buffer) : NULL;
+        if (held && !attach(held, name, graph->tensors[i])) return false;
+    }
+    graph->attached = server->attached;
+    return true;
+}
+
 static bool apply(const struct server *server, struct served_graph *graph,
                   const struct isolate_request *request, bool is_new) {
     const struct isolate_change *changes = (const struct isolate_change *)server->shared;
@@ -169,8 +278,11 @@ static bool apply(const struct server *server, struct served_graph *graph,
     }
     for (size_t i = 0; i < request->size; ++i) {
         if (!place(server, &changes[i].tensor, graph->tensors[changes[i].index])) return false;
+        graph->names[changes[i].index] = name_of(&changes[i].tensor);
     }
-    if (request->size > 0) graph->view.uid = ggml_graph_next_uid();
+    const bool is_attached_anew = graph->attached != server->attached;
+    if (is_attached_anew && !attach_all(server, graph)) return false;
+    if (request->size > 0 || is_attached_anew) graph->view.uid = ggml_graph_next_uid();
     graph->view.structure = request->structure;
     return true;
 }
@@ -188,8 +300,9 @@ static bool allocate(struct served_graph *graph, const struct isolate_request *r
     graph->ctx = ggml_init(params);
     graph->tensors = ggml_mem_calloc(n + 1, sizeof(graph->tensors[0]));
     graph->use_counts = ggml_mem_calloc(n_nodes + 1, sizeof(graph->use_counts[0]));
+    graph->names = ggml_mem_calloc(n + 1, sizeof(graph->names[0]));
     if (!graph->ctx) return false;
-    if (!graph->tensors || !graph->use_counts) {
+    if (!graph->tensors || !graph->use_counts || !graph->names) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "the process of an isolated device has no memory");
         return false;
     }

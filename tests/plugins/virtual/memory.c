@@ -60,7 +60,8 @@ static bool is_attached(const struct memory *memory, const struct ggml_tensor *t
     if (device_config(memory->device).attaches == 0) return true;
     while (item && item != tensor->extra)
         item = item->next;
-    return item && item->data == tensor->data;
+    const bool is_shared = tensor->view_src && device_config(memory->device).shares_attached;
+    return item && item->data == (is_shared ? tensor->view_src->data : tensor->data);
 }
 
 char *memory_resolve(struct virtual_device *device, const struct ggml_tensor *tensor, size_t offset,
@@ -299,6 +300,10 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
 static int32_t attach(struct memory *memory, struct ggml_tensor *tensor) {
     const int64_t most = device_config(memory->device).attaches;
     if (most == 0) return GGML_HOST_OK;
+    if (tensor->view_src && device_config(memory->device).shares_attached) {
+        tensor->extra = tensor->view_src->extra;
+        return GGML_HOST_OK;
+    }
     struct attached *item = memory->n_attached < most ? ggml_aligned_malloc(sizeof(*item)) : NULL;
     if (!item) {
         ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: too much is attached", memory->device->name);
