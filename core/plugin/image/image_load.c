@@ -389,16 +389,24 @@ static enum ggml_host_status read_string(const struct elf *elf, uint64_t at,
                                           : damaged(elf, "the name of a library has no end");
 }
 
-// Whether a path is independent of the working directory: absolute, or relative to the file's own
-// folder ($ORIGIN). A longer word that begins so is another, which the linker leaves as it is.
-static bool starts_fixed(const char *text, bool in_list) {
-    static const char *const folders[] = {"$ORIGIN", "${ORIGIN}"};
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); ++i) {
-        const size_t length = strlen(folders[i]);
-        if (strncmp(text, folders[i], length) != 0) continue;
-        const char next = text[length];
-        return next == '/' || next == '\0' || (in_list && next == ':');
-    }
+// Whether the linker replaces words in names of libraries, as glibc does. Others (musl) open such a
+// path as it stands, and replace words of search paths alone.
+#if defined(__linux__) && !defined(__GLIBC__)
+enum { REPLACES_IN_NAMES = false };
+#else
+enum { REPLACES_IN_NAMES = true };
+#endif
+
+// Whether a path is independent of the working directory: absolute, or beginning with the path of
+// the file's own folder ($ORIGIN). Letters, digits and _ make another word of one without braces,
+// which the linker leaves as it is.
+static bool starts_fixed(const char *text) {
+    static const char bare[] = "$ORIGIN", braced[] = "${ORIGIN}";
+    static const char of_words[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+    if (strncmp(text, braced, sizeof(braced) - 1) == 0) return true;
+    if (strncmp(text, bare, sizeof(bare) - 1) == 0)
+        return strspn(text + sizeof(bare) - 1, of_words) == 0;
     return text[0] == '/';
 }
 
@@ -407,7 +415,7 @@ static bool starts_fixed(const char *text, bool in_list) {
 static bool list_is_fixed(const char *list) {
     if (list[0] == '\0') return true;
     for (;; ++list) {
-        if (!starts_fixed(list, true)) return false;
+        if (!starts_fixed(list)) return false;
         list += strcspn(list, ":");
         if (*list == '\0') return true;
     }
@@ -416,7 +424,8 @@ static bool list_is_fixed(const char *list) {
 // Whether a name is looked up in the system's folders, or is a fixed path. Words that the linker
 // replaces ($LIB, $PLATFORM) may make a path of it.
 static bool name_is_fixed(const char *name) {
-    return !strpbrk(name, "/$") || starts_fixed(name, false);
+    if (!REPLACES_IN_NAMES) return name[0] == '/' || !strchr(name, '/');
+    return !strpbrk(name, "/$") || starts_fixed(name);
 }
 
 // Checks the libraries and search paths that the image asks for: relative paths would depend on the

@@ -394,12 +394,12 @@ static void *open_library(const struct check_run *run, const struct elf_view *vi
     return dlopen(library, RTLD_LAZY | RTLD_LOCAL);
 }
 
-// An absolute path, or one relative to the plugin's own directory: that word ends there.
+// An absolute path, or one that begins with that of the plugin's own directory: of a word without
+// braces letters, digits and _ make another one.
 static bool starts_fixed(const char *text) {
-    const int origin = strncmp(text, "$ORIGIN", 7) == 0     ? 7
-                       : strncmp(text, "${ORIGIN}", 9) == 0 ? 9
-                                                            : 0;
-    return origin ? strchr("/:", text[origin]) != NULL : text[0] == '/'; // or the text ends
+    if (strncmp(text, "${ORIGIN}", 9) == 0) return true;
+    if (strncmp(text, "$ORIGIN", 7) == 0) return !isalnum((unsigned char)text[7]) && text[7] != '_';
+    return text[0] == '/';
 }
 
 // A name with a slash is a path, and one with words that the loader replaces may become one.
