@@ -462,13 +462,13 @@ enum ggml_host_status channel_ask(struct channel *channel, struct isolate_reques
     return status;
 }
 
-// Doubles at least, since the old contents aren't copied but the other side has to map the new
-// memory.
+// The other side has to map the new memory, so a little at least doubles. The old contents aren't
+// copied.
 enum ggml_host_status channel_reserve(struct channel *channel, size_t size) {
-    enum { LEAST = 1 << 16 };
+    enum { LEAST = 1 << 16, DOUBLED = 4 << 20 };
     struct shared_memory memory;
     if (size <= channel->shared_size) return GGML_HOST_OK;
-    if (size < 2 * channel->shared_size) size = 2 * channel->shared_size;
+    if (channel->shared_size <= DOUBLED) size = MAX(size, 2 * channel->shared_size);
     if (size < LEAST) size = LEAST;
     enum ggml_host_status status = shared_memory_new(size, &memory);
     if (status != GGML_HOST_OK) return status;
