@@ -224,13 +224,14 @@ static enum ggml_host_status find_helper(const char *given, char out_path[PROBE_
 }
 
 // How memory is shared with the helper: as host memory, wrapped by its device, or copied because
-// only the device can address its memory.
+// only the device can address its memory, or needs more alignment than a page's.
 static enum isolate_memory choose_memory(ggml_backend_dev_t device,
                                          ggml_backend_buffer_type_t buft) {
     struct ggml_backend_dev_props props;
     if (buft == ggml_backend_cpu_buffer_type()) return ISOLATE_MEMORY_HOST;
     ggml_backend_dev_get_props(device, &props);
-    const bool wraps = props.caps.buffer_from_host_ptr && ggml_backend_buft_is_host(buft);
+    const bool wraps = props.caps.buffer_from_host_ptr && ggml_backend_buft_is_host(buft) &&
+                       ggml_backend_buft_get_alignment(buft) <= (size_t)sysconf(_SC_PAGESIZE);
     return wraps ? ISOLATE_MEMORY_WRAP : ISOLATE_MEMORY_OWN;
 }
 

@@ -153,14 +153,13 @@ static void test_transfers_in_units_of_the_device(void **state) {
 }
 
 // Tensors have there the alignment that the device asks for, which may be more than a page's.
-static void test_the_alignment_of_the_device(void **state) {
+static void use_aligned(const char *options) {
     enum { BUFFERS = 8, ALIGNMENT = 1 << 16, SIZE = 3 << 12 };
     ggml_backend_buffer_t buffers[BUFFERS];
     struct virtual_host host;
     struct small small;
     float y;
-    (void)state;
-    virtual_open(&host, "devices=1,alignment=65536");
+    virtual_open(&host, options);
     ggml_clear_error();
     ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
     for (int i = 0; i < BUFFERS; ++i) {
@@ -177,6 +176,12 @@ static void test_the_alignment_of_the_device(void **state) {
     assert_int_equal(ggml_last_status(), GGML_HOST_OK);
     assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
     assert_int_equal(virtual_close(&host), 0);
+}
+
+static void test_the_alignment_of_the_device(void **state) {
+    (void)state;
+    use_aligned("devices=1,alignment=65536");
+    use_aligned("devices=1,alignment=65536,host_memory=1,host_import=1");
 }
 
 // Each of eight pieces takes 0.2 seconds, and the process is killed in the second one: the

@@ -6,7 +6,7 @@
 
 #include "internal.h"
 
-enum { STORAGE_ALIGNMENT = 4096 };
+enum { STORAGE_ALIGNMENT = VIRTUAL_MAX_ALIGNMENT }; // host memory is what tensors see
 
 struct attached { // to a tensor that was placed, until the buffer is reset
     struct attached *next;
