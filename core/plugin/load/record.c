@@ -71,6 +71,31 @@ static bool same_candidate(const struct record *a, const struct record *b) {
     return strcmp(a->path, BUILTIN_PATH) != 0 || strcmp(a->name, b->name) == 0;
 }
 
+static bool identify(const char *path, struct plugin_file_id *out_id) {
+#ifdef _WIN32 // where what is mapped stays
+    (void)path;
+    (void)out_id;
+    return false;
+#else
+    return plugin_file_identify(path, out_id);
+#endif
+}
+
+// Of a plugin that is loaded: what is wrong with what is at its path now.
+static void note_file(struct record *record, const char *text) {
+    snprintf(record->file_message, sizeof(record->file_message), "%s", text);
+    record->has_file = identify(record->path, &record->file);
+}
+
+// What note_file() said, "" if the file changed or came back, or went away, since then.
+static const char *said_of_file(const struct record *record) {
+    struct plugin_file_id now;
+    if (record->file_message[0] == '\0') return "";
+    const bool is_there = identify(record->path, &now);
+    const bool is_same = is_there && record->has_file && plugin_file_is_same(&now, &record->file);
+    return is_same || (!is_there && !record->has_file) ? record->file_message : "";
+}
+
 void records_put(struct record *record) {
     struct record *old = NULL;
     pthread_mutex_lock(&records_lock);
@@ -82,7 +107,7 @@ void records_put(struct record *record) {
     old = *link;
     if (old && old->reg && !record->reg) {
         // The plugin that runs is not the file that was found at its path now.
-        memcpy(old->message, record->message, sizeof(old->message));
+        note_file(old, record->message);
         old = record;
     } else {
         record->next = old ? old->next : NULL;
@@ -133,13 +158,12 @@ static int compare_path(const void *key, const void *element) {
 }
 
 // Updates the record of a file that has disappeared, or come back. A loaded plugin stays usable
-// without its file; what its record says already stays.
+// without its file.
 static void note_gone(struct record *record, bool is_there) {
     static const char in_use[] = "its file is gone; it stays in use until it is unloaded";
     if (record->reg) {
-        const bool says_so = strcmp(record->message, in_use) == 0;
-        if (says_so || record->message[0] == '\0')
-            snprintf(record->message, sizeof(record->message), "%s", is_there ? "" : in_use);
+        const bool says_so = strcmp(record->file_message, in_use) == 0;
+        if (!is_there || says_so) note_file(record, is_there ? "" : in_use);
     } else if (!is_there) {
         record->stage = GGML_PLUGIN_STAGE_FOUND;
         record->status = GGML_HOST_NOT_FOUND;
@@ -208,6 +232,15 @@ struct ggml_plugin_report {
     struct ggml_plugin_directory *directories;
 };
 
+// What a record says of itself and of its file, NULL without memory.
+static const char *copy_message(struct arena *arena, const struct record *record) {
+    char text[sizeof(record->message) + sizeof(record->file_message) + 2];
+    const char *of_file = said_of_file(record);
+    const bool both = record->message[0] != '\0' && of_file[0] != '\0';
+    snprintf(text, sizeof(text), "%s%s%s", record->message, both ? "; " : "", of_file);
+    return arena_strdup(arena, text);
+}
+
 // False if any string could not be copied.
 bool record_copy(struct arena *arena, const struct record *from,
                  struct ggml_plugin_record *out_record) {
@@ -221,7 +254,7 @@ bool record_copy(struct arena *arena, const struct record *from,
         .machine = from->machine,
         .stage = from->stage,
         .status = from->status,
-        .message = arena_strdup(arena, from->message),
+        .message = copy_message(arena, from),
         .missing = arena_strdup(arena, from->missing),
         .reg = from->reg,
         .microseconds = from->microseconds,

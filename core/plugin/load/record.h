@@ -7,6 +7,7 @@
 
 #include "base/data/arena.h"
 #include "ggml-host.h"
+#include "plugin/image/plugin_file.h"
 
 #define BUILTIN_PATH "(built-in)"
 
@@ -21,6 +22,9 @@ struct record {
     enum ggml_plugin_stage stage; // the last one reached
     enum ggml_host_status status;
     char message[512];      // of the failure; if loaded, what else there is to say, or ""
+    char file_message[512]; // if loaded: what is wrong with its path, or ""
+    bool has_file;          // there was a file at its path then:
+    struct plugin_file_id file;
     char missing[128];      // library that the linker did not find
     ggml_backend_reg_t reg; // NULL unless loaded
     double microseconds;    // examining and starting
@@ -41,7 +45,8 @@ bool record_copy(struct arena *arena, const struct record *from,
                  struct ggml_plugin_record *out_record);
 
 // Adds it to the list, in the place of an older one of the same path and, for built-ins, name. Of a
-// plugin that is loaded only the message is taken over from one that is not. [any-thread]
+// plugin that is loaded only the message is taken over from one that is not, behind its own and for
+// as long as the file at its path is the same. [any-thread]
 void records_put(struct record *record);
 // Whether the file at this path is loaded. [any-thread]
 bool records_loaded(const char *path);
