@@ -150,6 +150,11 @@ def busy():
           "MPI has ended" not in job.text, job)
 
 
+def threads():
+    job = Job(("-n", 1, LATE, "threads"), ("-n", 2, NODE), launcher=(*MPIRUN, "--timeout", "60"))
+    check("a program ends while threads go on to use its nodes", job.status == 0 and job.seconds < SOON and job.says("late: threads go on"), job)
+
+
 def signals():
     for number in (signal.SIGTERM, signal.SIGINT):
         with subprocess.Popen([*MPIRUN, "-n", "1", APP, "multiple", "1", "60", ":", "-n", "2", NODE], text=True, stdout=subprocess.PIPE,
@@ -176,6 +181,7 @@ def main():
     silent()
     late()
     busy()
+    threads()
     signals()
     left = await_nothing_left()
     check("no process is left", not left, left)

@@ -3,19 +3,23 @@
 // handler of its exit that it registered before it loaded plugins, or after it has ended MPI
 // itself. Prints what it sees, for check_starts.py.
 //
-// usage: mpi-late exit|finalize|busy, the last of which ends while the node computes
+// usage: mpi-late exit|finalize|busy|threads, of which "busy" ends while the node computes, and
+// "threads" while threads go on to use two nodes
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
 #include "ggml-host.h"
 
-enum { NUMBERS = 100000 };
+enum { NUMBERS = 100000, PRODUCTS = 20 };
 
 static struct ggml_context *ctx;
 static struct ggml_tensor *tensor, *few;
@@ -68,50 +72,121 @@ static double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// Starts products that take the node so many seconds, by how long the first of them take.
-static int begin_products(double length) {
-    enum { SIDE = 512, FEW = 20, MOST = 100000 };
+// Products of one matrix, all with the same result, in memory of the first node.
+struct products {
+    struct ggml_tensor *matrix, *result;
+    ggml_backend_buffer_t held;
+};
+
+static int products_init(struct products *products) {
+    enum { SIDE = 512 };
     struct ggml_context *memory =
         ggml_init((struct ggml_init_params){8 * ggml_tensor_overhead(), NULL, true});
-    struct ggml_tensor *a = ggml_new_tensor_2d(memory, GGML_TYPE_F32, SIDE, SIDE);
-    struct ggml_tensor *b = ggml_new_tensor_2d(memory, GGML_TYPE_F32, SIDE, SIDE);
-    ggml_backend_buffer_t held = ggml_backend_alloc_ctx_tensors(memory, stream);
-    int n = FEW;
-    if (!held) return 0;
-    ggml_backend_buffer_clear(held, 0);
-    for (int round = 0; round < 2; ++round) {
-        struct ggml_context *nodes = ggml_init((struct ggml_init_params){
-            (size_t)n * ggml_tensor_overhead() + ggml_graph_overhead_custom((size_t)n + 8, false),
-            NULL, true});
-        struct ggml_cgraph *products = ggml_new_graph_custom(nodes, (size_t)n + 8, false);
-        for (int i = 0; i < n; ++i) {
-            struct ggml_tensor *product = ggml_mul_mat(nodes, a, a);
-            product->data = b->data;
-            product->buffer = held;
-            ggml_build_forward_expand(products, product);
-        }
-        const double begin = seconds();
-        if (ggml_backend_graph_compute_async(stream, products) != GGML_STATUS_SUCCESS) return 0;
-        if (round == 1) continue;
-        ggml_backend_synchronize(stream);
-        const double took = (seconds() - begin) / n;
-        n = length / took < MOST ? (int)(length / took) : MOST;
+    products->matrix = ggml_new_tensor_2d(memory, GGML_TYPE_F32, SIDE, SIDE);
+    products->result = ggml_new_tensor_2d(memory, GGML_TYPE_F32, SIDE, SIDE);
+    products->held = ggml_backend_alloc_ctx_tensors(memory, stream);
+    if (products->held) ggml_backend_buffer_clear(products->held, 0);
+    return products->held != NULL;
+}
+
+static struct ggml_cgraph *products_graph(const struct products *products, size_t n) {
+    struct ggml_context *nodes = ggml_init((struct ggml_init_params){
+        n * ggml_tensor_overhead() + ggml_graph_overhead_custom(n + 8, false), NULL, true});
+    struct ggml_cgraph *made = ggml_new_graph_custom(nodes, n + 8, false);
+    for (size_t i = 0; i < n; ++i) {
+        struct ggml_tensor *product = ggml_mul_mat(nodes, products->matrix, products->matrix);
+        product->data = products->result->data;
+        product->buffer = products->held;
+        ggml_build_forward_expand(made, product);
     }
-    printf("late: busy for %d products\n", n);
+    return made;
+}
+
+// Starts products that take the node longer than so many seconds, by how long the first of them
+// take: a graph of them as often as it has to be computed.
+static int begin_products(double length) {
+    struct products products;
+    if (!products_init(&products)) return 0;
+    struct ggml_cgraph *batch = products_graph(&products, PRODUCTS);
+    if (ggml_backend_graph_compute(stream, batch) != GGML_STATUS_SUCCESS) return 0;
+    const double begin = seconds();
+    if (ggml_backend_graph_compute(stream, batch) != GGML_STATUS_SUCCESS) return 0;
+    const int n = 1 + (int)(length / (seconds() - begin));
+    for (int i = 0; i < n; ++i)
+        if (ggml_backend_graph_compute_async(stream, batch) != GGML_STATUS_SUCCESS) return 0;
+    printf("late: busy for %d products\n", PRODUCTS * n);
+    fflush(stdout);
+    return 1;
+}
+
+// Has the first node compute, the next graph before it is done with the one before, until a call
+// fails.
+static void *compute_on(void *context) {
+    struct products products;
+    if (!products_init(&products)) return NULL;
+    struct ggml_cgraph *batch = products_graph(&products, PRODUCTS);
+    ggml_backend_event_t event = ggml_backend_event_new(ggml_backend_get_device(stream));
+    for (int i = 0; event; ++i) {
+        ggml_backend_event_record(event, stream);
+        if (ggml_backend_graph_compute_async(stream, batch) != GGML_STATUS_SUCCESS) break;
+        ggml_backend_event_synchronize(event);
+        if (i == 1) sem_post(context);
+    }
+    for (;;)
+        pause();
+    return NULL;
+}
+
+// Copies from one node to the other, with answers under way all the time, until a call fails.
+static void *copy_on(void *context) {
+    ggml_backend_t streams[2];
+    struct ggml_tensor *tensors[2];
+    for (int i = 0; i < 2; ++i) {
+        ggml_backend_dev_t device = ggml_backend_dev_by_name(i == 0 ? "MPI1:CPU" : "MPI2:CPU");
+        struct ggml_context *memory =
+            ggml_init((struct ggml_init_params){4 * ggml_tensor_overhead(), NULL, true});
+        tensors[i] = ggml_new_tensor_1d(memory, GGML_TYPE_F32, 64);
+        streams[i] = ggml_backend_dev_init(device, NULL);
+        if (!streams[i] || !ggml_backend_alloc_ctx_tensors(memory, streams[i])) return NULL;
+    }
+    ggml_backend_event_t event = ggml_backend_event_new(ggml_backend_dev_by_name("MPI2:CPU"));
+    for (int i = 1; event && ggml_last_status() == GGML_HOST_OK; ++i) {
+        ggml_backend_tensor_copy_async(streams[0], streams[1], tensors[0], tensors[1]);
+        if (i % 64 == 0) ggml_backend_event_record(event, streams[1]);
+        if (i % 64 == 32) ggml_backend_event_synchronize(event); // more is under way then
+        if (i == 1024) sem_post(context);
+    }
+    for (;;)
+        pause();
+    return NULL;
+}
+
+static int begin_threads(void) {
+    enum { THREADS = 4 };
+    static sem_t under_way;
+    pthread_t thread;
+    sem_init(&under_way, 0, 0);
+    for (int i = 0; i < THREADS; ++i)
+        if (pthread_create(&thread, NULL, i == 0 ? compute_on : copy_on, &under_way) != 0) return 0;
+    for (int i = 0; i < THREADS; ++i)
+        sem_wait(&under_way);
+    printf("late: threads go on\n");
     fflush(stdout);
     return 1;
 }
 
 int main(int argc, char **argv) {
     const int is_busy = argc > 1 && strcmp(argv[1], "busy") == 0;
+    const int has_threads = argc > 1 && strcmp(argv[1], "threads") == 0;
     const int finalizes = argc > 1 && strcmp(argv[1], "finalize") == 0;
     int level;
     if (finalizes)
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    else if (!is_busy)
+    else if (!is_busy && !has_threads)
         atexit(use);
     ggml_backend_load_all();
     if (!make()) return 1;
+    if (has_threads) return begin_threads() ? 0 : 1;
     if (is_busy) return begin_products(6) ? 0 : 1;
     if (!finalizes) return 0;
     MPI_Finalize();

@@ -150,20 +150,6 @@ int32_t remote_copy_within(struct node *node, struct line *line, uint32_t queue,
     return client_post(node, line, &message, &parts);
 }
 
-// Posts one end of a copy between nodes: WIRE_SEND at the source, WIRE_RECEIVE at the target.
-// The bytes go from node to node under `tag`.
-static int32_t post_half(const struct remote_end *end, const struct wire_tensor *described,
-                         enum wire_kind kind, int peer, uint32_t tag) {
-    struct wire_message message = {.kind = kind,
-                                   .queue = end->queue,
-                                   .size = ggml_nbytes(end->tensor),
-                                   .peer = (uint32_t)peer,
-                                   .tag = tag};
-    const struct parts parts = {
-        .first = described, .first_size = sizeof(*described), .group = end->group};
-    return client_post(end->node, end->line, &message, &parts);
-}
-
 // Both halves of a copy enter their queues before those of any later copy: so there is an order of
 // all copies that every queue keeps, and no two queues wait for each other.
 static pthread_mutex_t copying = PTHREAD_MUTEX_INITIALIZER;
@@ -176,7 +162,8 @@ void remote_order_unlock(void) {
     pthread_mutex_unlock(&copying);
 }
 
-// Nothing is posted unless both ends can be: the other one would wait for bytes that don't come.
+// WIRE_SEND at the source and WIRE_RECEIVE at the target: the bytes go from node to node under a
+// tag. Nothing is posted unless both can be: the other one would wait for bytes that don't come.
 int32_t remote_copy_between(const struct remote_end *from, const struct remote_end *to) {
     struct wire_tensor described[2];
     if (!remote_describe(from->node, from->tensor, &described[0]) ||
@@ -185,10 +172,23 @@ int32_t remote_copy_between(const struct remote_end *from, const struct remote_e
     }
     if (!node_usable(from->node) || !node_usable(to->node)) return GGML_HOST_DEVICE_LOST;
     const uint32_t tag = client_take_tag(from->node->client);
+    struct wire_message out = {.kind = WIRE_SEND,
+                               .queue = from->queue,
+                               .size = ggml_nbytes(from->tensor),
+                               .peer = (uint32_t)to->node->peer,
+                               .tag = tag};
+    struct wire_message in = {.kind = WIRE_RECEIVE,
+                              .queue = to->queue,
+                              .size = ggml_nbytes(to->tensor),
+                              .peer = (uint32_t)from->node->peer,
+                              .tag = tag};
+    const struct parts parts[2] = {
+        {.first = &described[0], .first_size = sizeof(described[0]), .group = from->group},
+        {.first = &described[1], .first_size = sizeof(described[1]), .group = to->group}};
+    const struct posting both[2] = {{from->node, from->line, &out, &parts[0]},
+                                    {to->node, to->line, &in, &parts[1]}};
     remote_order_lock();
-    int32_t status = post_half(from, &described[0], WIRE_SEND, to->node->peer, tag);
-    if (status == GGML_HOST_OK)
-        status = post_half(to, &described[1], WIRE_RECEIVE, from->node->peer, tag);
+    const int32_t status = client_post_both(both);
     remote_order_unlock();
     client_drop_tag(from->node->client, tag);
     return status;

@@ -232,9 +232,17 @@ static void on_failure(void *context, int peer, const char *why) {
     pthread_mutex_unlock(&client->lock);
 }
 
+// Without setting the error.
+static bool is_open(const struct node *node) {
+    return !atomic_load(&node->lost) && !atomic_load(&node->client->closes);
+}
+
 bool node_usable(const struct node *node) {
-    if (!atomic_load(&node->lost)) return true;
-    ggml_sdk_fail(GGML_HOST_DEVICE_LOST, "%s", node->why);
+    if (is_open(node)) return true;
+    if (atomic_load(&node->lost))
+        ggml_sdk_fail(GGML_HOST_DEVICE_LOST, "%s", node->why);
+    else
+        ggml_sdk_fail(GGML_HOST_DEVICE_LOST, "MPI%d is out of reach: the program ends", node->peer);
     return false;
 }
 
@@ -453,30 +461,47 @@ static void enter(struct request *request, struct wire_message *message, char *b
     if (request->has_op) link_post(client->link, &request->op);
 }
 
+// A request that is made but not sent.
+struct draft {
+    struct request *request;
+    char *bytes;
+    size_t size;
+};
+
+// False after the error was set.
+static bool draft(struct node *node, struct line *line, const struct parts *parts,
+                  struct draft *out_draft) {
+    static const struct parts nothing = {0};
+    *out_draft = (struct draft){0};
+    if (!parts) parts = &nothing;
+    if (!node_usable(node)) return false;
+    out_draft->request = new_request(node, line, parts);
+    if (out_draft->request) out_draft->bytes = assemble(parts, &out_draft->size);
+    if (out_draft->bytes) return true;
+    request_free(out_draft->request);
+    ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
+    return false;
+}
+
+static void draft_free(struct draft *draft) {
+    free(draft->bytes);
+    request_free(draft->request);
+}
+
 // Sends a request; NULL after the error was set. A node may be lost between the first test and
 // the lock, so it is tested again under it.
 static struct request *post(struct node *node, struct line *line, struct wire_message *message,
                             const struct parts *parts, void *into, size_t into_size) {
-    static const struct parts nothing = {0};
-    size_t size;
-    if (!parts) parts = &nothing;
-    if (!node_usable(node)) return NULL;
-    struct request *request = new_request(node, line, parts);
-    char *bytes = request ? assemble(parts, &size) : NULL;
-    if (!bytes) {
-        request_free(request);
-        ggml_sdk_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
-        return NULL;
-    }
-    request->into = into;
-    request->into_size = into_size;
+    struct draft made;
+    if (!draft(node, line, parts, &made)) return NULL;
+    made.request->into = into;
+    made.request->into_size = into_size;
     pthread_mutex_lock(&node->client->lock);
-    const bool lost = atomic_load(&node->lost);
-    if (!lost) enter(request, message, bytes, size);
+    const bool open = is_open(node);
+    if (open) enter(made.request, message, made.bytes, made.size);
     pthread_mutex_unlock(&node->client->lock);
-    if (!lost) return request;
-    free(bytes);
-    request_free(request);
+    if (open) return made.request;
+    draft_free(&made);
     node_usable(node);
     return NULL;
 }
@@ -498,7 +523,7 @@ int32_t client_call(struct node *node, struct wire_message *message, const struc
     struct client *client = node->client;
     struct request *request = post(node, NULL, message, parts, NULL, 0);
     if (out_request) *out_request = NULL;
-    if (!request) return atomic_load(&node->lost) ? GGML_HOST_DEVICE_LOST : GGML_HOST_OUT_OF_MEMORY;
+    if (!request) return is_open(node) ? GGML_HOST_OUT_OF_MEMORY : GGML_HOST_DEVICE_LOST;
     pthread_mutex_lock(&client->lock);
     await(client, call_is_over, request);
     pthread_mutex_unlock(&client->lock);
@@ -538,7 +563,7 @@ int32_t client_tell(struct node *node, struct wire_message *message, const struc
                              node->peer);
     message->magic = WIRE_MAGIC;
     pthread_mutex_lock(&client->lock);
-    if (atomic_load(&node->lost)) {
+    if (!is_open(node)) {
         pthread_mutex_unlock(&client->lock);
         free(bytes);
         node_usable(node);
@@ -559,7 +584,7 @@ int32_t client_tell(struct node *node, struct wire_message *message, const struc
 // Status of a request that was posted, or was not and has set the error.
 static int32_t posted(const struct node *node, const struct request *request) {
     if (request) return GGML_HOST_OK;
-    return atomic_load(&node->lost) ? GGML_HOST_DEVICE_LOST : GGML_HOST_OUT_OF_MEMORY;
+    return is_open(node) ? GGML_HOST_OUT_OF_MEMORY : GGML_HOST_DEVICE_LOST;
 }
 
 int32_t client_post(struct node *node, struct line *line, struct wire_message *message,
@@ -570,6 +595,27 @@ int32_t client_post(struct node *node, struct line *line, struct wire_message *m
 int32_t client_post_into(struct node *node, struct line *line, struct wire_message *message,
                          const struct parts *parts, void *into, size_t into_size) {
     return posted(node, post(node, line, message, parts, into, into_size));
+}
+
+int32_t client_post_both(const struct posting both[2]) {
+    struct client *client = both[0].node->client;
+    struct draft made[2];
+    if (!draft(both[0].node, both[0].line, both[0].parts, &made[0]))
+        return posted(both[0].node, NULL);
+    if (!draft(both[1].node, both[1].line, both[1].parts, &made[1])) {
+        draft_free(&made[0]);
+        return posted(both[1].node, NULL);
+    }
+    pthread_mutex_lock(&client->lock);
+    const bool open = is_open(both[0].node) && is_open(both[1].node);
+    for (int i = 0; i < 2 && open; ++i)
+        enter(made[i].request, both[i].message, made[i].bytes, made[i].size);
+    pthread_mutex_unlock(&client->lock);
+    if (open) return GGML_HOST_OK;
+    for (int i = 0; i < 2; ++i)
+        draft_free(&made[i]);
+    if (node_usable(both[0].node)) node_usable(both[1].node);
+    return GGML_HOST_DEVICE_LOST;
 }
 
 // In the child of a fork nothing comes any more.
@@ -898,7 +944,8 @@ static bool all_are_answered(void *context) {
 }
 
 // Tells each node to end, once it has done what it was asked for: the program would not wait for
-// one that still computes and ends MPI later. Then stops the link. `value` of WIRE_BYE says whether
+// one that still computes and ends MPI later. Nothing new is asked then, so that the wait has an
+// end while other threads go on. Then stops the link. `value` of WIRE_BYE says whether
 // a node was lost: then no process may call MPI_Finalize, which waits for all. What the program
 // still has of nodes it may use and free later: its calls find each node lost.
 void client_end(void) {
@@ -906,6 +953,7 @@ void client_end(void) {
     if (!is_running || client->is_child) return;
     is_running = false;
     pthread_mutex_lock(&client->lock);
+    atomic_store(&client->closes, true);
     await(client, all_are_answered, client);
     pthread_mutex_unlock(&client->lock);
     bool lost = !joiner_end(client->joiner); // ending MPI would wait for that thread

@@ -110,6 +110,7 @@ struct client {
     atomic_uint_fast64_t next_object;
     atomic_int n_waiting;
     atomic_bool group_tags[LINK_GROUP_TAGS]; // in use; taken under the lock, given back without
+    atomic_bool closes;                      // set under the lock: nothing is asked any more
     bool ends;
     bool is_child; // of a fork: the link's thread is not here, and neither is MPI
 };
@@ -158,6 +159,14 @@ int32_t client_post(struct node *node, struct line *line, struct wire_message *m
 // The same; `size` bytes that follow the answer go to `into`.
 int32_t client_post_into(struct node *node, struct line *line, struct wire_message *message,
                          const struct parts *parts, void *into, size_t into_size);
+struct posting {
+    struct node *node;
+    struct line *line;
+    struct wire_message *message;
+    const struct parts *parts;
+};
+// Sends two that wait for each other, or none. [any-thread]
+int32_t client_post_both(const struct posting both[2]);
 // Sends a request that is answered only if it fails: the next line_wait() of any line of the node
 // waits for it, and tells. Blocks once CLIENT_TOLD_BYTES were sent so and no answer to a later
 // request has come. [any-thread]
