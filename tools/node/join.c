@@ -35,9 +35,9 @@ static void withdraw(void) {
 }
 
 // Until it has joined there is nobody to tell. Of a program that was killed MPI may say nothing:
-// one that takes no goodbye is gone.
+// one that takes no goodbye is gone; the message stays, for MPI.
 static void *leave(void *context) {
-    struct wire_message bye = {.magic = WIRE_MAGIC, .kind = WIRE_BYE};
+    static struct wire_message bye = {.magic = WIRE_MAGIC, .kind = WIRE_BYE};
     int number;
     (void)context;
     sigwait(&state.signals, &number);

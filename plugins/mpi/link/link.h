@@ -141,7 +141,8 @@ bool link_send(struct link *link, int peer, void *bytes, size_t size);
 // it, which costs more than a small message does. [any-thread]
 bool link_send_later(struct link *link, int peer, void *bytes, size_t size);
 // Sends a message, which stays the caller's, and waits until it has left, for at most so many
-// seconds; false: it can't, or is given up. [any-thread]
+// seconds; false: it can't, or is given up, and its memory has to stay, as MPI may still read it.
+// [any-thread]
 bool link_tell(struct link *link, int peer, void *bytes, size_t size, double seconds);
 // Makes every transfer with that peer fail, from now on. [any-thread]
 void link_drop(struct link *link, int peer);
