@@ -17,6 +17,7 @@
 enum { TAG_HELLO = 26477, TAG_MEMBERS = 26478, TAG_GROUP = 26479 };
 // In place of a version, to a node of a program that can use none.
 enum { NO_THREADS = -1 };
+enum { FIRST_PROBES = 100 };
 // How long the end of such a program waits for the next node that asks.
 static const double ASK_SECONDS = 2;
 
@@ -118,12 +119,13 @@ static bool start_mpi(struct link_meeting *meeting, char out_why[LINK_TEXT]) {
     return true;
 }
 
-// Waits for a message without keeping a core busy; false at the deadline.
+// Waits for a message without keeping a core busy; false at the deadline, however late it is then
+// after the first probes: MPI finds what has come long ago only after it was called a few times.
 static bool await(int source, int tag, double deadline, MPI_Status *out_status) {
-    int found = 0;
+    int found = 0, n = 0;
     const struct timespec pause = {0, 200000};
     while (MPI_Iprobe(source, tag, MPI_COMM_WORLD, &found, out_status) == MPI_SUCCESS && !found) {
-        if (link_now() >= deadline) return false;
+        if (++n >= FIRST_PROBES && link_now() >= deadline) return false;
         nanosleep(&pause, NULL);
     }
     return found;
@@ -206,13 +208,14 @@ static void describe_refused(const struct hello *hello, int rank, char out_text[
     }
 }
 
-// A node of another version is told that it isn't a member, and which version this one is.
+// A node of another version is told that it isn't a member, and which version this one is. Hellos
+// that have come are read, however late it is.
 static int collect(struct link_meeting *meeting, int *members, int most, double deadline) {
     int n = 1;
     uint32_t *minors = meeting->minors; // by rank of the job here
     bool heard[LINK_MAX_PEERS] = {true};
     members[0] = 0;
-    while (n < most && link_now() < deadline) {
+    while (n < most) {
         MPI_Status status;
         struct hello hello;
         if (!await(MPI_ANY_SOURCE, TAG_HELLO, deadline, &status)) break;
