@@ -15,6 +15,8 @@
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -247,6 +249,29 @@ static void test_many_sets_are_bounded_and_in_order(void **state) {
     ggml_free(ctx);
 }
 
+// --- areas ---------------------------------------------------------------------------------------
+
+struct area {
+    struct ggml_context *ctx;
+    struct ggml_tensor *tensor;
+    ggml_backend_buffer_t buffer;
+};
+
+static void area_new(struct area *area, ggml_backend_dev_t device, size_t size) {
+    const struct ggml_init_params params = {.mem_size = 4 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    area->ctx = ggml_init(params);
+    area->tensor = ggml_new_tensor_1d(area->ctx, GGML_TYPE_I8, (int64_t)size);
+    area->buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(area->ctx, ggml_backend_dev_buffer_type(device));
+    assert_non_null(area->buffer);
+}
+
+static void area_free(struct area *area) {
+    ggml_backend_buffer_free(area->buffer);
+    ggml_free(area->ctx);
+}
+
 // --- a pipeline over two nodes -------------------------------------------------------------------
 
 static pid_t process_of(ggml_backend_dev_t device) {
@@ -386,6 +411,39 @@ static int let_go(void **state) {
     return stopped > 0 ? kill(stopped, SIGCONT) : 0;
 }
 
+// A graph's answer waits for no later graph, also if one is forgotten between them. The first
+// node's queue waits for bytes of the second one until it has all of it.
+static void test_the_answer_to_a_graph_does_not_wait_for_the_next(void **state) {
+    (void)state;
+    struct area from_area, to_area;
+    struct chain chain;
+    const pid_t process = process_of(second);
+    ggml_backend_t from = ggml_backend_dev_init(second, NULL);
+    assert_non_null(from);
+    chain_new(&chain);
+    area_new(&from_area, second, NUMBERS);
+    area_new(&to_area, first, NUMBERS);
+    assert_int_equal(ggml_backend_graph_compute(chain.stream, chain.graph), 0);
+    settle(&chain);
+    stop(process);
+    const uint64_t before = count().received;
+    ggml_backend_tensor_copy_async(from, chain.stream, from_area.tensor, to_area.tensor);
+    for (int i = 0; i < 2; ++i) {
+        ggml_backend_buffer_free(
+            ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(first), 64));
+        assert_int_equal(ggml_backend_graph_compute_async(chain.stream, chain.graph), 0);
+    }
+    assert_int_equal(kill(process, SIGCONT), 0);
+    ggml_backend_synchronize(chain.stream);
+    ggml_backend_synchronize(from);
+    // Of the buffers that are made and freed, of the copy's source and of each graph.
+    assert_true(count().received - before >= 2 * 2 + 1 + 2);
+    ggml_backend_free(from);
+    chain_free(&chain);
+    area_free(&from_area);
+    area_free(&to_area);
+}
+
 // --- what MPI fails without naming it
 // -------------------------------------------------------------
 
@@ -429,36 +487,14 @@ static void test_a_request_that_mpi_freed_has_failed(void **state) {
     free(bytes);
 }
 
-// --- areas ---------------------------------------------------------------------------------------
-
-struct area {
-    struct ggml_context *ctx;
-    struct ggml_tensor *tensor;
-    ggml_backend_buffer_t buffer;
-};
-
-static void area_new(struct area *area, ggml_backend_dev_t device, size_t size) {
-    const struct ggml_init_params params = {.mem_size = 4 * ggml_tensor_overhead(),
-                                            .no_alloc = true};
-    area->ctx = ggml_init(params);
-    area->tensor = ggml_new_tensor_1d(area->ctx, GGML_TYPE_I8, (int64_t)size);
-    area->buffer =
-        ggml_backend_alloc_ctx_tensors_from_buft(area->ctx, ggml_backend_dev_buffer_type(device));
-    assert_non_null(area->buffer);
-}
-
-static void area_free(struct area *area) {
-    ggml_backend_buffer_free(area->buffer);
-    ggml_free(area->ctx);
-}
-
 // --- tags ----------------------------------------------------------------------------------------
 
-// A node goes on after so many seconds, unless the test is done before.
-static pid_t let_go_later(pid_t process, unsigned seconds) {
+// A node goes on once `progress` has not changed for so many seconds.
+static pid_t let_go_when_stuck(pid_t process, const atomic_int *progress, unsigned seconds) {
     const pid_t child = fork();
     if (child != 0) return child;
-    sleep(seconds);
+    for (int before = -1; before != atomic_load(progress); sleep(seconds))
+        before = atomic_load(progress);
     kill(process, SIGCONT);
     _exit(0);
 }
@@ -478,19 +514,24 @@ static void test_an_open_transfer_keeps_its_tag(void **state) {
         memset(bytes, i, SIZE);
         ggml_backend_tensor_set(areas[i].tensor, bytes, 0, SIZE);
     }
+    atomic_int *progress =
+        mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(progress != MAP_FAILED);
     stop(process);
-    const pid_t child = let_go_later(process, 30);
+    const pid_t child = let_go_when_stuck(process, progress, 20);
     ggml_backend_tensor_copy_async(from, to, areas[3].tensor, areas[0].tensor);
     ggml_backend_tensor_get_async(to, areas[1].tensor, old, 0, SIZE);
     for (int i = 0; i < TRANSFERS; ++i) {
         memset(got, 0, SIZE);
         ggml_backend_tensor_get(areas[2].tensor, got, 0, SIZE);
         if (got[0] != 2) fail_msg("get %d: %d", i, got[0]);
+        atomic_store(progress, i + 1);
     }
     assert_int_equal(state_of(process), 'T');
     assert_int_equal(kill(process, SIGCONT), 0);
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
+    munmap(progress, sizeof(*progress));
     ggml_backend_synchronize(to);
     ggml_backend_synchronize(from);
     for (int i = 0; i < SIZE; ++i)
@@ -580,6 +621,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_many_sets_are_bounded_and_in_order),
         cmocka_unit_test_teardown(test_inputs_of_a_split_come_while_the_one_before_computes,
                                   let_go),
+        cmocka_unit_test_teardown(test_the_answer_to_a_graph_does_not_wait_for_the_next, let_go),
     };
     const struct CMUnitTest broken[] = {cmocka_unit_test(test_a_request_that_mpi_freed_has_failed)};
     if (argc > 1 && strcmp(argv[1], "broken") == 0)

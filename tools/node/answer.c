@@ -61,8 +61,8 @@ void answer(struct server *server, uint64_t id, enum ggml_host_status status, co
 }
 
 // That of a graph or a sum waits for its result to be copied or few bytes of it to be read at most,
-// that of other requests also for the graph that comes next, or the bytes of another node; none
-// waits for a sum.
+// that of other requests also for the graph that comes next, of which an older one may be forgotten
+// before, or the bytes of another node; none waits for a sum.
 bool answer_can_wait(struct server *server, const struct job *job) {
     const struct wire_message *message = &job->message;
     if (message->status != WIRE_OR_NEXT || message->queue == 0) return false;
@@ -72,9 +72,9 @@ bool answer_can_wait(struct server *server, const struct job *job) {
     const bool is_read = kind == WIRE_GET && next->message.tag == 0;
     pthread_mutex_unlock(&server->lock);
     const bool is_short = message->kind != WIRE_COMPUTE && message->kind != WIRE_REDUCE;
-    const bool can_wait = kind == WIRE_SEND || kind == WIRE_COPY || is_read ||
-                          kind == WIRE_GRAPH_FREE ||
-                          (is_short && (kind == WIRE_COMPUTE || kind == WIRE_RECEIVE));
+    const bool can_wait =
+        kind == WIRE_SEND || kind == WIRE_COPY || is_read ||
+        (is_short && (kind == WIRE_COMPUTE || kind == WIRE_RECEIVE || kind == WIRE_GRAPH_FREE));
     if (can_wait) atomic_fetch_add(&server->n_left_out, 1);
     return can_wait;
 }
