@@ -24,6 +24,7 @@ void buffer_release(struct server *server, struct held_buffer *buffer) {
     pthread_mutex_unlock(&server->lock);
     if (!last) return;
     ggml_backend_buffer_free(buffer->buffer);
+    free(buffer->root);
     free(buffer);
 }
 
@@ -140,6 +141,32 @@ static void make_root(const struct held_buffer *held, struct ggml_tensor *tensor
     }
 }
 
+// The root of what views a buffer, which it keeps; NULL after a failure. Of two that threads make
+// at once the first stays.
+static struct ggml_tensor *root_of(struct server *server, struct held_buffer *held) {
+    pthread_mutex_lock(&server->lock);
+    struct ggml_tensor *root = held->root, *made = NULL;
+    pthread_mutex_unlock(&server->lock);
+    if (root) return root;
+    made = malloc(sizeof(*made));
+    if (!made) {
+        fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a tensor");
+        return NULL;
+    }
+    make_root(held, made);
+    if (put(held, 0, made)) {
+        pthread_mutex_lock(&server->lock);
+        if (!held->root) {
+            held->root = made;
+            made = NULL;
+        }
+        root = held->root;
+        pthread_mutex_unlock(&server->lock);
+    }
+    free(made);
+    return root;
+}
+
 bool tensor_place_alone(struct server *server, const struct wire_tensor *from,
                         struct placed *placed) {
     struct ggml_tensor *tensor = &placed->tensor;
@@ -148,11 +175,9 @@ bool tensor_place_alone(struct server *server, const struct wire_tensor *from,
         return tensor_place(server, from, tensor, &placed->held);
     placed->held = find_place(server, from, tensor);
     if (!placed->held) return false;
-    make_root(placed->held, &placed->viewed);
-    tensor->view_src = &placed->viewed;
+    tensor->view_src = root_of(server, placed->held);
     tensor->view_offs = (size_t)from->offset;
-    if (put(placed->held, 0, &placed->viewed) && put(placed->held, from->offset, tensor))
-        return true;
+    if (tensor->view_src && put(placed->held, from->offset, tensor)) return true;
     buffer_release(server, placed->held);
     placed->held = NULL;
     return false;

@@ -22,7 +22,8 @@ struct held_buffer {
     ggml_backend_buffer_t buffer;
     size_t size;
     bool is_host;
-    bool is_for_mpi; // MPI may read and write it itself
+    bool is_for_mpi;          // MPI may read and write it itself
+    struct ggml_tensor *root; // all of its bytes, NULL: nothing has viewed them yet
     struct held_buffer *next;
 };
 
@@ -137,7 +138,7 @@ bool tensor_place(struct server *server, const struct wire_tensor *from, struct 
 // A tensor of a request that is about it alone. A view is one of the whole buffer: what a device
 // keeps for a tensor that is none is not made for it, nor what lies behind it changed.
 struct placed {
-    struct ggml_tensor tensor, viewed;
+    struct ggml_tensor tensor;
     struct held_buffer *held;
 };
 // The same for it; it stays where it is.
