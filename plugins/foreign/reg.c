@@ -151,6 +151,7 @@ static struct foreign_reg *reg_of(struct foreign_binary *binary, void *theirs,
 static bool add_to_all(struct foreign_device *device);
 
 // Held while a server is added, so that of two threads that name the same one the second finds it.
+// That takes long where a server does not answer: one that is known is found without it.
 static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
 
 // The registration of a server that was added before, or NULL.
@@ -188,10 +189,13 @@ static struct foreign_reg *add_server(const char *endpoint,
         foreign_say(out_message, "none of the files in GGML_FOREIGN_PATH knows servers");
         return NULL;
     }
-    pthread_mutex_lock(&servers_lock);
     struct foreign_reg *reg = find_server(binary, endpoint);
-    if (!reg) reg = try_server(binary, endpoint, out_message);
-    pthread_mutex_unlock(&servers_lock);
+    if (!reg) {
+        pthread_mutex_lock(&servers_lock);
+        reg = find_server(binary, endpoint);
+        if (!reg) reg = try_server(binary, endpoint, out_message);
+        pthread_mutex_unlock(&servers_lock);
+    }
     for (size_t i = 0; reg && i < reg->n_devices; ++i)
         add_to_all(reg->devices[i]);
     return reg;

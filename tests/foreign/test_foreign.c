@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Binaries built as ggml's are: both generations compute, what would end the process is refused.
 #define _DEFAULT_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -485,6 +486,38 @@ static void test_a_server_that_is_added_again_is_not_tried_again(void **state) {
     check_sums_on("foreign-Tiny1");
 }
 
+static void *add_slow_server(void *endpoint) {
+    return add_server(endpoint);
+}
+
+// Another thread waits for a server that says nothing: its helper is still there when the server
+// that is known has been found.
+static void test_a_known_server_waits_for_no_other(void **state) {
+    char folder[] = "/tmp/ggml-foreign-XXXXXX", endpoint[64];
+    const char *path = endpoint + strlen("slow:");
+    pthread_t thread;
+    void *slow;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(endpoint, sizeof(endpoint), "slow:%s/fifo", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    load(FOREIGN_FOLDER "/v3/libggml-tiny.so");
+    ggml_backend_reg_t far = add_server("far:1");
+    assert_non_null(far);
+    assert_int_equal(pthread_create(&thread, NULL, add_slow_server, endpoint), 0);
+    const int fd = open(path, O_WRONLY); // once the helper is there
+    assert_true(fd >= 0);
+    assert_ptr_equal(add_server("far:1"), far);
+    void (*usual)(int) = signal(SIGPIPE, SIG_IGN);
+    assert_int_equal(write(fd, "", 1), 1);
+    signal(SIGPIPE, usual);
+    assert_int_equal(pthread_join(thread, &slow), 0);
+    assert_null(slow);
+    close(fd);
+    unlink(path);
+    rmdir(folder);
+}
+
 static void test_servers_of_the_environment(void **state) {
     (void)state;
     setenv("GGML_FOREIGN_RPC", "dead,far:1", 1);
@@ -539,6 +572,7 @@ int main(void) {
         cmocka_unit_test(test_many_devices),
         cmocka_unit_test(test_servers_are_added),
         cmocka_unit_test(test_a_server_that_is_added_again_is_not_tried_again),
+        cmocka_unit_test(test_a_known_server_waits_for_no_other),
         cmocka_unit_test(test_streams_are_of_the_backend_that_programs_name),
         cmocka_unit_test(test_servers_of_the_environment),
         cmocka_unit_test(test_threads_open_a_file_once),

@@ -297,13 +297,26 @@ static bool is_free(const char *path) {
     return false;
 }
 
+static void await_byte(const char *path) {
+    char byte;
+    const int file = open(path, O_RDONLY);
+    while (file >= 0 && read(file, &byte, 1) < 0)
+        ;
+    close(file);
+}
+
 // Servers: "dead" ends the process, "none" is not there, every other has a device. "one:FILE"
-// serves one client at a time, as ggml's.
+// serves one client at a time, as ggml's. "slow:FIFO" is not there, as it says once the other end
+// has written.
 static struct old_reg *add_server(const char *endpoint) {
     static struct old_reg servers[2];
     const bool one = strncmp(endpoint, "one:", 4) == 0;
     if (strcmp(endpoint, "dead") == 0) abort();
     if (strcmp(endpoint, "none") == 0) return NULL;
+    if (strncmp(endpoint, "slow:", 5) == 0) {
+        await_byte(endpoint + 5);
+        return NULL;
+    }
     if (one && !is_free(endpoint + 4)) return NULL;
     struct old_reg *far = &servers[one];
     far_device = device;
