@@ -125,7 +125,8 @@ GGML_ENV_ROW(GGML_METAL_DISABLE_REORDER, "0",
              "another one would need fewer launches and waits.")
 GGML_ENV_ROW(GGML_MPI_NODES, "every other process of the job",
              "How many ggml-node the MPI plugin waits for at start; docs/plugins/mpi.md says when to set it.")
-GGML_ENV_ROW(GGML_MPI_START_SECONDS, "30", "How long the MPI plugin waits for them.")
+GGML_ENV_ROW(GGML_MPI_START_SECONDS, "30",
+             "How long the MPI plugin waits for them, from when it starts MPI.")
 GGML_ENV_ROW(GGML_MPI_DEADLINE, "30",
              "Seconds after which a node of which nothing is heard, while it owes an answer, is lost.")
 GGML_ENV_ROW(GGML_MPI_DEVICE_MEMORY, "auto",
