@@ -72,17 +72,14 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
     return META_BASE;
 }
 
-// Marks the tensor's record as unresolved. Resolving waits for the first use, since operands may be
-// placed after their results.
+// Marks the tensor's record as unresolved, unless it has the memory of a static tensor, as that is.
+// Resolving waits for the first use, since operands may be placed after their results.
 static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
     (void)buffer;
     generation_next();
     meta_lock();
     struct meta_record *record = meta_record_get(tensor);
-    if (record) {
-        record->is_static = false;
-        record->is_resolved = false;
-    }
+    if (record) record->is_resolved = record->owner != NULL;
     meta_unlock();
     return record ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
@@ -242,54 +239,46 @@ static bool is_owner(const struct ggml_tensor *tensor, ggml_backend_buffer_t buf
     return tensor->buffer == buffer && !tensor->view_src;
 }
 
-// The end of the run of tensors from `first` that fits into one buffer of device j. The first
-// tensor is taken even if it is too large, so that allocating fails with the plugin's message. All
-// have records since resolve_all().
-static struct ggml_tensor *range_end(struct ggml_context *ctx, ggml_backend_buffer_t buffer,
-                                     size_t j, struct ggml_tensor *first, size_t *out_size) {
-    struct meta_buffer *meta = buffer->context;
+// The end of the run of owners from `first` that fits into one buffer of device j. The first one is
+// taken even if it is too large, so that allocating fails with the plugin's message.
+static size_t range_end(const struct meta_buffer *meta, size_t j, size_t first, size_t *out_size) {
     ggml_backend_buffer_type_t buft = ggml_backend_dev_buffer_type(meta->device->devices[j]);
     const size_t alignment = ggml_backend_buft_get_alignment(buft);
     const size_t limit = ggml_backend_buft_get_max_size(buft);
     size_t size = alignment;
-    struct ggml_tensor *t = first;
-    for (; t; t = ggml_get_next_tensor(ctx, t)) {
-        if (!is_owner(t, buffer)) continue;
-        const struct meta_record *record = meta_record_get(t);
-        const size_t bytes = ggml_backend_buft_get_alloc_size(buft, &record->slices[j]);
+    size_t i = first;
+    for (; i < meta->n_owners; ++i) {
+        const size_t bytes = ggml_backend_buft_get_alloc_size(buft, &meta->owners[i]->slices[j]);
         const size_t padded = GGML_PAD(MAX(bytes, 1), alignment);
         if (size > alignment && (size > limit || padded > limit - size)) break;
         size += padded;
     }
     *out_size = size;
-    return t;
+    return i;
 }
 
 // Allocates one member buffer and places the slices of the run in it, one after the other. False
 // after the error was set.
-static bool place_range(struct ggml_context *ctx, ggml_backend_buffer_t buffer, size_t j,
-                        struct ggml_tensor *first, const struct ggml_tensor *end, size_t size) {
-    ggml_backend_buffer_t member = add_member(buffer->context, j, size);
+static bool place_range(struct meta_buffer *meta, size_t j, size_t first, size_t end, size_t size) {
+    ggml_backend_buffer_t member = add_member(meta, j, size);
     if (!member) return false;
     const size_t alignment = ggml_backend_buffer_get_alignment(member);
     char *address = aligned_base(member);
-    for (struct ggml_tensor *t = first; t != end; t = ggml_get_next_tensor(ctx, t)) {
-        if (!is_owner(t, buffer)) continue;
-        struct ggml_tensor *slice = &meta_record_get(t)->slices[j];
+    for (size_t i = first; i < end; ++i) {
+        struct ggml_tensor *slice = &meta->owners[i]->slices[j];
         if (ggml_backend_tensor_alloc(member, slice, address) != GGML_STATUS_SUCCESS) return false;
         address += GGML_PAD(MAX(ggml_backend_buffer_get_alloc_size(member, slice), 1), alignment);
     }
     return true;
 }
 
-// Greedy: each member takes as many tensors in order as its type's largest buffer holds.
-// O(tensors).
-static bool place_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer, size_t j) {
-    struct ggml_tensor *first = ggml_get_first_tensor(ctx);
-    while (first) {
+// Greedy: each member takes as many owners in order as its type's largest buffer holds. O(owners).
+static bool place_all(struct meta_buffer *meta, size_t j) {
+    size_t first = 0;
+    while (first < meta->n_owners) {
         size_t size;
-        struct ggml_tensor *end = range_end(ctx, buffer, j, first, &size);
-        if (!place_range(ctx, buffer, j, first, end, size)) return false;
+        const size_t end = range_end(meta, j, first, &size);
+        if (!place_range(meta, j, first, end, size)) return false;
         first = end;
     }
     return true;
@@ -301,9 +290,24 @@ static bool resolve_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer) 
     for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
         if (!is_owner(t, buffer)) continue;
         struct meta_record *record = meta_resolve(t);
-        if (!record) return false;
-        record->is_static = true;
+        if (!record || !meta_record_own(buffer->context, record)) return false;
     }
+    return true;
+}
+
+// Nobody else knows the buffer yet: while devices allocate, which may take long, the lock is free
+// for others.
+static bool place(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
+    struct meta_buffer *meta = buffer->context;
+    meta_lock();
+    bool placed = resolve_all(ctx, buffer);
+    meta_unlock();
+    for (size_t j = 0; j < meta->device->n && placed; ++j)
+        placed = place_all(meta, j);
+    if (!placed) return false;
+    meta_lock();
+    meta_records_settle(meta);
+    meta_unlock();
     return true;
 }
 
@@ -327,19 +331,10 @@ ggml_backend_buffer_t meta_buffer_alloc_ctx(struct ggml_context *ctx,
         return NULL;
     }
     buffer->size = enter(ctx, buffer);
-    meta_lock();
-    bool placed = buffer->size > 0 && resolve_all(ctx, buffer);
-    for (size_t j = 0; j < meta->device->n && placed; ++j)
-        placed = place_all(ctx, buffer, j);
-    meta_unlock();
+    bool placed = buffer->size > 0 && place(ctx, buffer);
     // Without tensors that need memory there is no buffer, but there may be views all the same.
     if (placed || buffer->size == 0) placed = place_views(ctx) && placed;
-    if (placed) {
-        // Views that were resolved on the way have no memory yet.
-        ++meta->epoch;
-        meta->is_placed = true;
-        return buffer;
-    }
+    if (placed) return buffer;
     forget(ctx, buffer);
     ggml_backend_buffer_free(buffer);
     return NULL;

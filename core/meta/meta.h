@@ -114,8 +114,7 @@ struct meta_record {
     bool is_resolved;
     bool is_fallback;
     meta_state state;           // UNKNOWN for a view that cuts through devices: it has no slices
-    bool is_static;             // its slices have memory of their own, which they keep
-    struct meta_record *owner;  // of that memory, if the tensor is a copy of the owner's struct
+    struct meta_record *owner;  // of the static memory that its slices have; NULL: not static
     bool reads_partial;         // of static memory: right only where sums may be partial
     struct ggml_tensor *slices; // one per device; without data until it is placed
     struct ggml_tensor *cuts[GGML_MAX_SRC]; // one per device, or NULL
@@ -135,6 +134,9 @@ struct meta_buffer {
     uint64_t epoch;
     struct meta_record **slots; // by hash of the tensor's address
     size_t n_slots, n_records;
+    struct meta_record **owners; // of static memory, sorted by their placeholder addresses
+    size_t n_owners;
+    int32_t owners_capacity;
 };
 
 // First address that tensors in meta buffers have; it means nothing.
@@ -164,10 +166,14 @@ void meta_buffer_set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffe
 // The record, made if it is new; NULL after a failure or for a tensor in other memory. It stays
 // until the lock is released, with a reference until that is returned. [under the lock]
 struct meta_record *meta_record_get(const struct ggml_tensor *tensor);
-// Whether the record may go while its buffer stays: its tensor is of a graph.
-bool meta_record_is_passing(const struct meta_record *record);
 void meta_record_ref(struct meta_record *record);
 void meta_record_unref(struct meta_record *record); // NULL does nothing
+// Static memory is the record's, until the buffer is freed; called in the order of addresses. False
+// after the error was set. [under the lock]
+bool meta_record_own(struct meta_buffer *buffer, struct meta_record *record);
+// All owners have their memory: tensors take it from them, and what else is known is forgotten.
+// [under the lock]
+void meta_records_settle(struct meta_buffer *buffer);
 void meta_records_free(struct meta_buffer *buffer);
 // Forgets what was derived from tensors that are gone. [under the lock]
 void meta_records_expire(struct meta_buffer *buffer);

@@ -362,8 +362,7 @@ static bool plan_node(struct planner *planner, int i) {
 // Keeps a record that would go while the plan has its slices.
 static bool keep(struct planner *planner, struct meta_record *record) {
     struct meta_plan_record *kept;
-    if (!meta_record_is_passing(record) || !meta_buffer_with(record->tensor)->is_static)
-        return true;
+    if (!meta_buffer_with(record->tensor)->is_static) return true;
     kept = take(planner, sizeof(*kept));
     if (!kept) return false;
     meta_record_ref(record);
@@ -378,7 +377,7 @@ static bool keep(struct planner *planner, struct meta_record *record) {
 static bool is_settled(const struct ggml_tensor *tensor) {
     if (!tensor->view_src || !ggml_op_is_empty(tensor->op)) return false;
     const struct meta_record *root = meta_record_get(tensor->view_src);
-    return root && !meta_record_is_passing(root);
+    return root && root->owner;
 }
 
 // Resets a record for this plan. States of the graph's nodes are derived again; those of other

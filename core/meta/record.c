@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Records by tensor address: open addressing with linear probing, at most half full. A tensor at
 // the address of one that is gone takes over its record. Records of graphs' tensors go when the
-// buffer is reset; in static memory, which never is, when the table would have to grow.
+// buffer is reset; in static memory, which seldom is, when the table would have to grow. Who owns
+// static memory is in a list of its own, by addresses in that memory: weights outlive their
+// tensors where a program goes on with copies of the structs.
 #define _POSIX_C_SOURCE 200809L // recursive mutexes
 
 #include <pthread.h>
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "meta/meta.h"
 
@@ -88,10 +91,6 @@ static struct meta_record *record_new(const struct ggml_tensor *tensor, size_t n
     return record;
 }
 
-bool meta_record_is_passing(const struct meta_record *record) {
-    return !record->is_static || record->owner;
-}
-
 void meta_record_ref(struct meta_record *record) {
     ++record->n_refs;
 }
@@ -105,11 +104,10 @@ void meta_record_unref(struct meta_record *record) {
     ggml_mem_free(record);
 }
 
-// Two graphs without a touch: one graph alternates with another in many programs. Graphs with views
-// of static memory come without a word, so there it is what no plan has, and nobody in this section
-// under the lock.
+// Two graphs without a touch: one graph alternates with another in many programs. Static memory is
+// used without a word, so there it is what neither a plan nor the list of owners has, and nobody in
+// this section under the lock.
 static bool is_expired(const struct meta_buffer *buffer, const struct meta_record *record) {
-    if (!meta_record_is_passing(record)) return false;
     return buffer->is_static ? record->n_refs == 1 && record->used != section
                              : record->epoch + 1 < buffer->epoch;
 }
@@ -165,39 +163,39 @@ static struct meta_record *enter(struct meta_buffer *buffer, const struct ggml_t
     return record;
 }
 
-// The record of the tensor that got the memory when the buffer was made.
+// Whose memory that is; owners are sorted by it. O(log owners).
 static struct meta_record *find_owner(const struct meta_buffer *buffer,
                                       const struct meta_identity *identity) {
-    for (size_t i = 0; i < buffer->n_slots; ++i) {
-        struct meta_record *record = buffer->slots[i];
-        if (!record || meta_record_is_passing(record)) continue;
-        if (record->identity.data == identity->data &&
-            is_same_layout(&record->identity.layout, &identity->layout)) {
-            return record;
-        }
+    size_t low = 0, high = buffer->n_owners;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if ((uintptr_t)buffer->owners[middle]->identity.data < (uintptr_t)identity->data)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return NULL;
+    if (low == buffer->n_owners) return NULL;
+    const struct meta_identity *found = &buffer->owners[low]->identity;
+    const bool fits =
+        found->data == identity->data && is_same_layout(&found->layout, &identity->layout);
+    return fits ? buffer->owners[low] : NULL;
 }
 
-// A tensor in static memory that is no view and was not there when it was made is a copy of one
-// that was: training computes copies of graphs. It shares the slices' memory.
+// A tensor in static memory that is no view is one that was there when it was made, or a copy of
+// its struct: training computes copies of graphs. It shares the slices' memory. What it is computed
+// from, which may be gone, is looked at only when a graph has it.
 static void adopt(const struct meta_buffer *buffer, struct meta_record *record) {
     record->owner = NULL;
-    record->is_static = false;
     if (!buffer->is_placed || record->identity.view_src) return;
     record->owner = find_owner(buffer, &record->identity);
     if (!record->owner) return;
-    record->is_static = true;
+    record->is_resolved = true;
     record->state = record->owner->state;
-    for (size_t j = 0; j < buffer->device->n; ++j) {
-        record->slices[j] = record->owner->slices[j];
-        record->slices[j].op = GGML_OP_NONE;
-        memset(record->slices[j].src, 0, sizeof(record->slices[j].src));
-    }
+    memcpy(record->slices, record->owner->slices, buffer->device->n * sizeof(*record->slices));
 }
 
-// A record whose memory is not static is reset if it is of an earlier graph, or if the tensor isn't
-// what it was: another one may be at that address.
+// A record is reset if it is of an earlier graph, or if the tensor isn't what it was: another one
+// may be at that address.
 struct meta_record *meta_record_get(const struct ggml_tensor *tensor) {
     struct meta_buffer *buffer = meta_buffer_with(tensor);
     if (!buffer) return NULL;
@@ -208,7 +206,6 @@ struct meta_record *meta_record_get(const struct ggml_tensor *tensor) {
         return NULL;
     }
     record->used = section;
-    if (!meta_record_is_passing(record)) return record;
     const struct meta_identity identity = identity_of(tensor);
     if (record->epoch != buffer->epoch || !is_same(&record->identity, &identity)) {
         record->is_resolved = false;
@@ -225,11 +222,49 @@ void meta_records_expire(struct meta_buffer *buffer) {
     if (buffer->n_slots > 0) rebuild(buffer, buffer->n_slots, true);
 }
 
-void meta_records_free(struct meta_buffer *buffer) {
+static void free_table(struct meta_buffer *buffer) {
     for (size_t i = 0; i < buffer->n_slots; ++i)
         meta_record_unref(buffer->slots[i]);
     ggml_mem_free(buffer->slots);
     buffer->slots = NULL;
     buffer->n_slots = 0;
     buffer->n_records = 0;
+}
+
+bool meta_record_own(struct meta_buffer *buffer, struct meta_record *record) {
+    if (!array_grow(&buffer->owners, &buffer->owners_capacity, (int64_t)buffer->n_owners + 1,
+                    sizeof(buffer->owners[0]))) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY,
+                  "meta device: no memory to list the tensors of a buffer");
+        return false;
+    }
+    meta_record_ref(record);
+    buffer->owners[buffer->n_owners++] = record;
+    return true;
+}
+
+// What was computed in slices goes with the table. A computed sum counts as added up.
+void meta_records_settle(struct meta_buffer *buffer) {
+    free_table(buffer);
+    for (size_t i = 0; i < buffer->n_owners; ++i) {
+        struct meta_record *owner = buffer->owners[i];
+        for (size_t j = 0; j < buffer->device->n; ++j) {
+            owner->slices[j].op = GGML_OP_NONE;
+            memset(owner->slices[j].src, 0, sizeof(owner->slices[j].src));
+        }
+        if (owner->identity.op != GGML_OP_NONE &&
+            owner->state.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL) {
+            owner->state = meta_state_plain(GGML_BACKEND_SPLIT_AXIS_MIRRORED);
+        }
+    }
+    buffer->is_placed = true;
+}
+
+void meta_records_free(struct meta_buffer *buffer) {
+    free_table(buffer);
+    for (size_t i = 0; i < buffer->n_owners; ++i)
+        meta_record_unref(buffer->owners[i]);
+    ggml_mem_free(buffer->owners);
+    buffer->owners = NULL;
+    buffer->n_owners = 0;
 }

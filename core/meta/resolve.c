@@ -82,7 +82,7 @@ static bool can_sum(const meta_state *state, enum ggml_type type) {
 // later go into whole slices, which a view is not sure to have.
 static bool fits_memory(const struct meta_record *record, const meta_state *memory, size_t n) {
     if (meta_state_equal(&record->state, memory, n)) return true;
-    return record->is_static && record->state.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL &&
+    return record->owner && record->state.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL &&
            memory->axis == GGML_BACKEND_SPLIT_AXIS_MIRRORED;
 }
 
@@ -93,15 +93,14 @@ static void derive(struct meta_record *record, struct meta_operand *operands) {
     const struct ggml_tensor *tensor = record->tensor;
     const size_t n = device_with(tensor)->n;
     meta_state memory = plain(GGML_BACKEND_SPLIT_AXIS_MIRRORED);
-    if (tensor->view_src || record->is_static) {
+    if (tensor->view_src || record->owner) {
         memory = tensor->view_src ? state_of_view(tensor) : record->state;
         if (memory.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL)
             memory.axis = GGML_BACKEND_SPLIT_AXIS_MIRRORED;
     }
     bool derived = !record->is_fallback && meta_derive(tensor, operands, n, &record->state) &&
                    can_sum(&record->state, tensor->type);
-    if (derived && (tensor->view_src || record->is_static))
-        derived = fits_memory(record, &memory, n);
+    if (derived && (tensor->view_src || record->owner)) derived = fits_memory(record, &memory, n);
     if (derived) return;
     record->is_fallback = true;
     record->state = memory;
@@ -111,7 +110,7 @@ static void derive(struct meta_record *record, struct meta_operand *operands) {
 // of its memory, otherwise derived from the operands.
 static bool find_state(struct meta_record *record, struct meta_operand *operands) {
     const struct ggml_tensor *tensor = record->tensor;
-    if (record->is_static) {
+    if (record->owner) {
         derive(record, operands);
         return true;
     }
@@ -134,13 +133,16 @@ static void describe(struct ggml_tensor *slice, const struct ggml_tensor *tensor
     memcpy(slice->nb, layout->nb, sizeof(slice->nb));
 }
 
+// Slices to refer to: those of an owner stay, those of a record with that memory may not.
+static struct ggml_tensor *slices_of(const struct meta_record *record) {
+    return record->owner ? record->owner->slices : record->slices;
+}
+
 // Places the slice of a view in the slice of its root. Without memory yet, it is resolved again
 // when there is some.
 static bool place_view(struct meta_record *record, size_t j, size_t offset) {
     struct ggml_tensor *slice = &record->slices[j];
-    struct meta_record *root = meta_record_get(record->tensor->view_src);
-    if (root->owner) root = root->owner; // which stays
-    slice->view_src = &root->slices[j];
+    slice->view_src = &slices_of(meta_record_get(record->tensor->view_src))[j];
     slice->view_offs = offset;
     if (!slice->view_src->buffer) return true;
     return ggml_backend_view_init(slice) == GGML_STATUS_SUCCESS;
@@ -231,10 +233,11 @@ static bool connect(struct meta_record *record, const struct meta_operand *opera
         struct ggml_tensor *src = record->tensor->src[k];
         if (!src) continue;
         struct meta_record *other = src == record->tensor ? record : meta_record_get(src);
-        slice->src[k] = other ? &other->slices[j] : src;
+        const bool is_leaf = other && src->op == GGML_OP_NONE;
+        slice->src[k] = !other ? src : is_leaf ? &slices_of(other)[j] : &other->slices[j];
         if (!other) continue;
         if (operands[k].cut_axis >= 0) {
-            slice->src[k] = cut(record, k, &operands[k], &other->slices[j], n, j);
+            slice->src[k] = cut(record, k, &operands[k], slice->src[k], n, j);
             if (!slice->src[k]) return false;
         }
         if (ggml_is_empty(slice->src[k]) && !ggml_is_empty(src)) runs = false;
@@ -262,7 +265,7 @@ static bool is_view(const struct ggml_tensor *tensor) {
 static bool build(struct meta_record *record, struct meta_operand *operands) {
     const size_t n = device_with(record->tensor)->n;
     for (size_t j = 0; j < n; ++j) {
-        if (!record->is_static && !make_slice(record, j)) return false;
+        if (!record->owner && !make_slice(record, j)) return false;
         dress(record, j);
         if (record->is_fallback || is_view(record->tensor)) continue;
         if (!connect(record, operands, n, j)) return false;
@@ -274,7 +277,7 @@ static bool build(struct meta_record *record, struct meta_operand *operands) {
 // can't compute its slice.
 static bool resolve_one(struct meta_record *record) {
     struct meta_operand operands[GGML_MAX_SRC];
-    if (record->is_static && record->tensor->op == GGML_OP_NONE) {
+    if (record->owner && record->tensor->op == GGML_OP_NONE) {
         record->is_resolved = true;
         return true;
     }
