@@ -457,7 +457,8 @@ static bool place_all(struct planner *planner) {
     return true;
 }
 
-// Makes the plan in O(nodes x devices); memory comes last, when its size is known.
+// Makes the plan in O(nodes x devices), but for its memory, whose size is known then. [under the
+// lock]
 static bool make(struct planner *planner) {
     struct meta_plan *plan = planner->plan;
     for (size_t j = 0; j < plan->n && planner->graph->n_nodes > 0; ++j) {
@@ -469,7 +470,7 @@ static bool make(struct planner *planner) {
     for (int i = 0; i < planner->graph->n_nodes; ++i) {
         if (!plan_node(planner, i)) return false;
     }
-    return place_all(planner);
+    return true;
 }
 
 // Plans the steps of a graph: runs of nodes between reductions and fallbacks. The plan is valid
@@ -488,7 +489,7 @@ enum ggml_status meta_plan_new(struct meta_stream *stream, const struct ggml_gra
     meta_lock();
     const bool made = make(&planner);
     meta_unlock();
-    if (!made) {
+    if (!made || !place_all(&planner)) { // devices may take long to allocate
         meta_plan_free(plan);
         return ggml_last_status() == GGML_HOST_OUT_OF_MEMORY ? GGML_STATUS_ALLOC_FAILED
                                                              : GGML_STATUS_FAILED;
