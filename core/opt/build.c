@@ -241,9 +241,10 @@ static bool add_steps(struct ggml_opt_context *opt) {
     return opt->opt && !ggml_graph_error(opt->opt);
 }
 
-// After a failure: the next graph is the first again. Of the one that failed, which has a loss
-// already, nothing can be made.
-static void forget_first(struct ggml_opt_context *opt) {
+// Of a graph that has a loss already nothing can be made again.
+void opt_forget_graph(struct ggml_opt_context *opt, bool first) {
+    opt->forward = NULL;
+    if (!first) return;
     ggml_backend_buffer_free(opt->state_buffer);
     ggml_free(opt->ctx_state);
     ggml_mem_free(opt->states);
@@ -251,7 +252,6 @@ static void forget_first(struct ggml_opt_context *opt) {
     opt->ctx_state = NULL;
     opt->states = NULL;
     opt->n_states = 0;
-    opt->forward = NULL;
 }
 
 // Order: the static case has its results in the state context, which must exist before the loss; a
@@ -270,10 +270,7 @@ static bool begin_first(struct ggml_opt_context *opt) {
 bool opt_build(struct ggml_opt_context *opt, enum ggml_opt_build_type type) {
     const bool first = opt->ctx_state == NULL;
     opt->grad = opt->opt = NULL;
-    if (first ? !begin_first(opt) : !add_loss(opt, opt->ctx_compute)) {
-        if (first) forget_first(opt);
-        return false;
-    }
+    if (first ? !begin_first(opt) : !add_loss(opt, opt->ctx_compute)) return false;
     if (type == GGML_OPT_BUILD_TYPE_FORWARD) return true;
     if (!first && !states_fit(opt)) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,

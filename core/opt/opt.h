@@ -67,6 +67,8 @@ struct ggml_opt_result {
 // Adds the loss, and as far as `type` gradients and steps, to the context's forward graph. False
 // with a message on failure.
 bool opt_build(struct ggml_opt_context *opt, enum ggml_opt_build_type type);
+// After a dynamic graph failed; if that was the first, the next one is the first again.
+void opt_forget_graph(struct ggml_opt_context *opt, bool first);
 // Zeroes gradient accumulators, with `moments` the moments too, and sets the loss's gradient to 1.
 void opt_clear_state(struct ggml_opt_context *opt, bool moments);
 

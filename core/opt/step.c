@@ -71,9 +71,28 @@ static bool is_held(const struct ggml_opt_context *opt) {
     return ggml_backend_sched_get_tensor_backend(opt->sched, last) != NULL;
 }
 
-// Gradient sums of a new period begin at 0. A graph that is allocated already is used again: with a
-// period of 1, static graphs are allocated once for training and once for each change to
-// validation.
+// A graph that is allocated already is used again: with a period of 1, static graphs are allocated
+// once for training and once for each change to validation.
+static bool make_ready(struct ggml_opt_context *opt) {
+    struct ggml_cgraph *graph = graph_of(opt);
+    if (!graph) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "ggml_opt_alloc: the context was not built for gradients, or the graph of this "
+                  "step was prepared for less");
+        return false;
+    }
+    return (opt->allocated == graph && is_held(opt)) || allocate(opt, graph);
+}
+
+// A dynamic graph that was used up needs the next ggml_opt_prepare_alloc().
+static bool build_and_make_ready(struct ggml_opt_context *opt) {
+    const bool first = opt->ctx_state == NULL;
+    if (opt_build(opt, opt->next) && make_ready(opt)) return true;
+    opt_forget_graph(opt, first);
+    return false;
+}
+
+// Gradient sums of a new period begin at 0.
 bool opt_alloc(struct ggml_opt_context *opt, bool backward) {
     if (!opt->forward) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
@@ -88,16 +107,7 @@ bool opt_alloc(struct ggml_opt_context *opt, bool backward) {
     opt->next = next_type(opt, backward);
     if (backward && opt->in_period == 0 && opt->build_type == GGML_OPT_BUILD_TYPE_OPT)
         opt_clear_state(opt, false);
-    // A dynamic graph that was used up needs the next ggml_opt_prepare_alloc().
-    if (!opt->static_graphs && !opt->allocated && !opt_build(opt, opt->next)) return false;
-    struct ggml_cgraph *graph = graph_of(opt);
-    if (!graph) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
-                  "ggml_opt_alloc: the context was not built for gradients, or the graph of this "
-                  "step was prepared for less");
-        return false;
-    }
-    opt->ready = (opt->allocated == graph && is_held(opt)) || allocate(opt, graph);
+    opt->ready = opt->static_graphs || opt->allocated ? make_ready(opt) : build_and_make_ready(opt);
     return opt->ready;
 }
 
