@@ -390,12 +390,14 @@ static bool rule_conv_2d_dw(struct rule_call *call, meta_state *out) {
     return match(call, 0, 3, out, 1, 1) && match(call, 1, 2, out, 1, 1);
 }
 
-// Weight, gradient and moments element by element; the last operand holds the parameters.
+// Weight, gradient and moments element by element; the last operand holds the parameters. Moments
+// are written: a device that cut its part out of a whole one would leave the rest as it was.
 static bool rule_opt_step(struct rule_call *call, meta_state *out) {
     const int parameters = call->node->op == GGML_OP_OPT_STEP_ADAMW ? 4 : 2;
     *out = call->src[0].state;
     if (!meta_is_axis(out) || !is_mirrored(&call->src[parameters])) return false;
     for (int k = 1; k < parameters; ++k) {
+        if (k > 1 && is_mirrored(&call->src[k])) return false;
         if (!match(call, k, (int)out->axis, out, 1, 1)) return false;
     }
     return true;

@@ -324,6 +324,18 @@ BUILD(adam_moments) {
     return ggml_add(CTX, ggml_sqr(CTX, step), ggml_add(CTX, ggml_sqr(CTX, m), v));
 }
 
+// The moments themselves, whole.
+BUILD(adam_moments_alone) {
+    (void)user;
+    struct ggml_tensor *w = leaf2(run, "w", 32, 48), *m = leaf2(run, "moment", 32, 48);
+    struct ggml_tensor *v = ggml_sqr(CTX, leaf2(run, "v", 32, 48));
+    ggml_set_param(w);
+    ggml_build_forward_expand(run->graph,
+                              ggml_opt_step_adamw(CTX, w, leaf2(run, "g", 32, 48), m, v,
+                                                  ggml_sigmoid(CTX, leaf2(run, "params", 7, 1))));
+    return ggml_add(CTX, ggml_scale(CTX, m, 2.0f), v);
+}
+
 // Halves are added up as halves.
 BUILD(partial_halves) {
     (void)user;
@@ -520,6 +532,11 @@ static const struct op_case op_cases[] = {
      adam_moments,
      DERIVED,
      {{.prefix = "w", .axis = 1}, {.prefix = "v", .axis = 1}, {.prefix = "m", .axis = 1}}},
+    {"adam moments, mirrored", adam_moments_alone, GATHERED, {{.prefix = "w", .axis = 1}}},
+    {"adam moments, one mirrored",
+     adam_moments_alone,
+     GATHERED,
+     {{.prefix = "w", .axis = 1}, {.prefix = "v", .axis = 1}}},
     {"adam moments, mirrored weight",
      adam_moments,
      GATHERED,
