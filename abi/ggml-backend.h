@@ -157,7 +157,8 @@ typedef void (*ggml_backend_sched_realloc_callback)(ggml_backend_sched_t sched,
 
 // Says how a static tensor (a weight, a cache) is to be spread over the devices of a meta device.
 // Must give the same result for the same tensor each time; may be called from any thread that uses
-// the device.
+// the device. A lock of all meta devices is held meanwhile: it may use them itself, but must not
+// wait for another thread that does, or forks.
 typedef struct ggml_backend_meta_split_state (*ggml_backend_meta_get_split_state_t)(
     const struct ggml_tensor *tensor, void *userdata);
 

@@ -29,8 +29,10 @@ static void make_mutex(void) {
     pthread_mutexattr_destroy(&attributes);
 }
 
+static void begin(void);
+
 void meta_lock(void) {
-    pthread_once(&once, make_mutex);
+    pthread_once(&once, begin);
     pthread_mutex_lock(&mutex);
     if (depth++ == 0) ++section;
 }
@@ -38,6 +40,26 @@ void meta_lock(void) {
 void meta_unlock(void) {
     --depth;
     pthread_mutex_unlock(&mutex);
+}
+
+#ifndef _WIN32
+// In the child the calling thread is another one, which can't release what its parent took. It has
+// the lock still if the application's callback forked.
+static void forked(void) {
+    const int n = depth - 1;
+    make_mutex();
+    for (depth = 0; depth < n;)
+        meta_lock();
+}
+#endif
+
+// fork() waits until no other thread has the lock: records would be half made in the child, and
+// the lock taken for ever.
+static void begin(void) {
+    make_mutex();
+#ifndef _WIN32
+    pthread_atfork(meta_lock, meta_unlock, forked);
+#endif
 }
 
 // --- the table -----------------------------------------------------------------------------------

@@ -170,6 +170,52 @@ static void test_f13_a_child_waits_for_nobody(void **state) {
     plugin_dir_close(&dir);
 }
 
+static atomic_bool takes_long;
+static sem_t is_asked;
+
+// A lock of meta devices is held while it runs.
+static struct ggml_backend_meta_split_state mirror(const struct ggml_tensor *tensor, void *user) {
+    (void)tensor;
+    (void)user;
+    if (atomic_exchange(&takes_long, false)) {
+        sem_post(&is_asked);
+        usleep(100000);
+    }
+    return (struct ggml_backend_meta_split_state){.axis = GGML_BACKEND_SPLIT_AXIS_MIRRORED,
+                                                  .n_segments = 1};
+}
+
+static void *compute_there(void *stream) {
+    return compute(stream) ? stream : NULL;
+}
+
+static void test_f13_a_child_has_meta_devices(void **state) {
+    (void)state;
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    ggml_backend_dev_t devices[] = {cpu, cpu};
+    ggml_backend_dev_t meta = ggml_backend_meta_device(devices, 2, mirror, NULL);
+    ggml_backend_t mine = ggml_backend_dev_init(meta, NULL);
+    ggml_backend_t other = ggml_backend_dev_init(meta, NULL);
+    pthread_t thread;
+    void *computed;
+    if (!compute(mine)) fail_msg("%s", ggml_last_error());
+    sem_init(&is_asked, 0, 0);
+    atomic_store(&takes_long, true);
+    assert_int_equal(pthread_create(&thread, NULL, compute_there, other), 0);
+    sem_wait(&is_asked);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(PATIENCE);
+        _exit(compute(mine) ? 0 : 1);
+    }
+    expect_child(child);
+    pthread_join(thread, &computed);
+    assert_non_null(computed);
+    assert_true(compute(mine));
+    ggml_backend_free(other);
+    ggml_backend_free(mine);
+}
+
 static int compute_and_close(void) {
     void *library = dlopen(SHARED_CORE, RTLD_NOW | RTLD_LOCAL);
     ggml_backend_t (*init)(void);
@@ -230,6 +276,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_f14_the_library_can_be_closed_after_a_graph),
         cmocka_unit_test(test_f13_a_child_computes),
+        cmocka_unit_test(test_f13_a_child_has_meta_devices),
         cmocka_unit_test(test_f13_a_child_loads_and_reports),
         cmocka_unit_test(test_f13_a_child_waits_for_nobody),
     };
