@@ -63,13 +63,17 @@ static bool is_used_late(const struct ggml_backend_sched *sched) {
 }
 
 // Live ranges, plan, buffers, addresses. Stops at the first that fails. In a pipeline the runs that
-// are under way have copies where another plan may have anything else.
+// are under way have copies where another plan may have anything else, and otherwise what is read
+// late where it has inputs.
 static bool allocate(struct ggml_backend_sched *sched) {
     const bool pipelined = sched->setup.pipeline_depth > 1;
     if (!plan(sched, true)) return false;
     tell_realloc(sched);
-    if (!sched->live.held && (pipelined || !sched->plan.fits) && !adopt_plan(sched)) return false;
-    if (!sched->live.held && is_used_late(sched)) sched_wait_all(&sched->setup, &sched->runs);
+    const bool adopts = !sched->live.held && (pipelined || !sched->plan.fits);
+    if (adopts && !adopt_plan(sched)) return false;
+    const bool moves = !sched->live.held || !sched->by_buffer_plan;
+    if (moves && is_used_late(sched)) sched_wait_all(&sched->setup, &sched->runs);
+    sched->by_buffer_plan = sched->live.held || adopts;
     return sched_bind(&sched->setup, &sched->graph, &sched->live, &sched->plan, &sched->partition,
                       &sched->copies);
 }

@@ -64,6 +64,7 @@ static bool read_ids(const struct sched_work *work, struct sched_runs *runs, int
     }
     if (bytes > 0) {
         sched_wait(work->setup, runs, work->placement->placed[value].backend);
+        sched_wait_for_users(work->setup, runs, sched_owner(work, value));
         ggml_backend_tensor_get(ids, data, 0, bytes);
     }
     const bool done = ggml_fail_count() == failures_before && mark(work->setup, ids, data, known);

@@ -84,19 +84,14 @@ static void note_uses(struct runner *runner, const struct sched_split *split) {
     }
 }
 
-// Stream in whose memory the value lies.
-static int32_t owner_of(const struct sched_work *work, int32_t value) {
-    return work->placement->placed[work->graph->values[value].root].backend;
-}
-
-// Copies through the host: waits for the source, and for what still reads the copy.
+// Copies through the host: waits for what computes or uses the source, and for what still reads the
+// copy.
 static void copy_blocking(struct runner *runner, int32_t value, int32_t from, int32_t to,
                           struct ggml_tensor *dst) {
     const struct sched_work *work = runner->work;
     const struct ggml_tensor *src = work->graph->values[value].tensor;
-    const int32_t writer = work->partition->written[work->graph->values[value].root];
     sched_wait(work->setup, runner->runs, from);
-    if (writer >= 0) sched_wait(work->setup, runner->runs, work->placement->placed[writer].backend);
+    sched_wait_for_users(work->setup, runner->runs, sched_owner(work, value));
     wait_for_copy(runner, to);
     ggml_backend_tensor_copy(src, dst);
 }
@@ -141,9 +136,10 @@ static bool make_copy(struct runner *runner, int32_t copy, int32_t split) {
     if (application_copied(runner, copy, split)) return ggml_fail_count() == failures_before;
     if (sched_is_expert_copy(work->graph, input))
         return sched_copy_experts(work, runner->runs, copy, &runner->experts);
-    order_after_users(runner, from, owner_of(work, input->value));
+    order_after_users(runner, from, sched_owner(work, input->value));
     if (stream_copy_async(source, target, value->tensor, dst)) {
         sched_users(work->setup, runner->runs, from)[from] = true;
+        sched_users(work->setup, runner->runs, sched_owner(work, input->value))[from] = true;
         record(runner, from);
     } else {
         copy_blocking(runner, input->value, from, to, dst);

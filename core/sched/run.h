@@ -67,9 +67,17 @@ static inline bool *sched_users(const struct sched_setup *setup, const struct sc
     return runs->uses + (size_t)setup->streams[backend].pool * (size_t)setup->n_streams;
 }
 
+// Stream in whose memory the value lies.
+static inline int32_t sched_owner(const struct sched_work *work, int32_t value) {
+    return work->placement->placed[work->graph->values[value].root].backend;
+}
+
 // Waits for a stream, or for all.
 void sched_wait(const struct sched_setup *setup, struct sched_runs *runs, int32_t backend);
 void sched_wait_all(const struct sched_setup *setup, struct sched_runs *runs);
+// Waits for all streams that may still use the memory of this one.
+void sched_wait_for_users(const struct sched_setup *setup, struct sched_runs *runs,
+                          int32_t backend);
 // In a pipeline, waits for the last run of the frame.
 void sched_wait_for_frame(const struct sched_setup *setup, struct sched_runs *runs);
 // Waits for an event that the stream recorded.

@@ -39,6 +39,7 @@ struct ggml_backend_sched {
 
     // Buffers.
     struct sched_buffer_plan buffer_plan; // of setup.pools
+    bool by_buffer_plan;                  // the last graph has its places by that
     uint64_t placement_hash; // of the last graph that was allocated while realloc_callback was set
     int32_t placement_nodes; // of that graph
 

@@ -18,6 +18,13 @@ void sched_wait(const struct sched_setup *setup, struct sched_runs *runs, int32_
     }
 }
 
+void sched_wait_for_users(const struct sched_setup *setup, struct sched_runs *runs,
+                          int32_t backend) {
+    for (int b = 0; b < setup->n_streams; ++b) {
+        if (sched_users(setup, runs, backend)[b]) sched_wait(setup, runs, b);
+    }
+}
+
 // Waits for one event of a stream, whose later work may go on.
 void sched_wait_event(struct sched_runs *runs, int32_t backend, ggml_backend_event_t event) {
     const uint64_t begin = sched_profile_clock(runs);

@@ -198,6 +198,39 @@ static void test_across_runs(void **state) {
     close_streams(&f);
 }
 
+// A graph whose plan is not that of the buffers, and then one whose plan is: its inputs lie where
+// the device still reads a result of the first.
+static void test_two_plans(void **state) {
+    (void)state;
+    struct fixture f;
+    float read[N];
+    open_streams(&f, 1, read_host, false);
+    struct ggml_cgraph *large = ggml_new_graph(f.context);
+    struct ggml_tensor *a[] = {input(&f, "a0"), input(&f, "a1"), input(&f, "a2")};
+    struct ggml_tensor *sum = ggml_add(f.context, ggml_add(f.context, a[0], a[1]), a[2]);
+    struct ggml_tensor *last = ggml_scale(f.context, sum, 1);
+    ggml_build_forward_expand(large, last);
+    on(&f, 1, sum->src[0]), on(&f, 1, sum), on(&f, 0, last);
+    assert_true(ggml_backend_sched_reserve(f.sched, large));
+    struct ggml_tensor *b = input(&f, "b");
+    struct ggml_tensor *x = on(&f, 1, ggml_repeat(f.context, b, b));
+    struct ggml_tensor *y = on(&f, 0, ggml_scale(f.context, x, 10));
+    ggml_build_forward_expand(f.graph, y);
+    assert_true(ggml_backend_sched_alloc_graph(f.sched, f.graph));
+    fill(&f, b, 2);
+    run_async(&f);
+    get(&f, y, read);
+    ggml_backend_sched_reset(f.sched);
+    on(&f, 1, sum->src[0]), on(&f, 1, sum), on(&f, 0, last);
+    assert_true(ggml_backend_sched_alloc_graph(f.sched, large));
+    for (int i = 0; i < 3; ++i) {
+        fill(&f, a[i], 7);
+    }
+    ggml_backend_sched_synchronize(f.sched);
+    expect(read, 20);
+    close_streams(&f);
+}
+
 // Inputs may be overwritten as soon as the graph is queued, also where a device could read them in
 // place.
 static void test_inputs(void **state) {
@@ -273,10 +306,15 @@ static void test_copies_in_pipeline(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_within_a_run), cmocka_unit_test(test_written_in_place),
-        cmocka_unit_test(test_across_runs),  cmocka_unit_test(test_inputs),
-        cmocka_unit_test(test_peers),        cmocka_unit_test(test_peers_in_pipeline),
-        cmocka_unit_test(test_copies),       cmocka_unit_test(test_copies_in_pipeline),
+        cmocka_unit_test(test_within_a_run),
+        cmocka_unit_test(test_written_in_place),
+        cmocka_unit_test(test_across_runs),
+        cmocka_unit_test(test_two_plans),
+        cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_peers_in_pipeline),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_copies_in_pipeline),
     };
     return cmocka_run_group_tests_name("sched order", tests, NULL, NULL);
 }

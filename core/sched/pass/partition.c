@@ -137,7 +137,7 @@ static void note_use(const struct cutter *cutter, int32_t node, const struct sch
     if (copy->expert_ids != ids) copy->expert_ids = -1;
 }
 
-// The last node so far that wrote to the value's memory in place, or -1.
+// The last node so far that wrote to the value's memory in place, or none.
 static int32_t writer_of(const struct cutter *cutter, int32_t value) {
     return cutter->out->written[cutter->graph->values[value].root];
 }
@@ -164,16 +164,18 @@ static bool use_copy(const struct cutter *cutter, int32_t node, int32_t e, int32
 }
 
 // A value that is used where it lies: the stream waits for those that compute it, that own its
-// memory and that wrote to it last, and is noted as a user of theirs. Weights stay as they are.
+// memory and that wrote to it last, and is noted as a user of theirs. Weights to which no node of
+// the graph writes stay as they are.
 static bool use_value(const struct cutter *cutter, int32_t value, int32_t backend) {
     const struct sched_graph *graph = cutter->graph;
     const int32_t writer = writer_of(cutter, value);
     const int32_t streams[] = {cutter->placed[value].backend,
                                cutter->placed[graph->values[value].root].backend,
                                writer >= 0 ? cutter->placed[writer].backend : backend};
-    const bool fixed = value >= graph->n_nodes && (graph->values[value].traits & SCHED_WEIGHT);
-    for (int i = 0; i < 3; ++i) {
-        if (streams[i] == backend || (fixed && writer < 0)) continue;
+    const bool fixed =
+        writer == SCHED_NEVER && (graph->values[graph->values[value].root].traits & SCHED_WEIGHT);
+    for (int i = 0; i < 3 && !fixed; ++i) {
+        if (streams[i] == backend) continue;
         if (!use_in_place(cutter, backend, streams[i])) return false;
     }
     return true;
@@ -237,6 +239,18 @@ static bool cut_all(const struct cutter *cutter) {
     return true;
 }
 
+// Which values are written to in place by some node.
+static void note_writes(const struct sched_graph *graph, struct sched_partition *out) {
+    for (int32_t i = 0; i < graph->n_values; ++i) {
+        out->written[i] = SCHED_NEVER;
+    }
+    for (int32_t i = 0; i < graph->n_nodes; ++i) {
+        const struct sched_value *value = &graph->values[i];
+        if (value->root == i || (value->traits & (SCHED_VIEW_OP | SCHED_SKIPPED))) continue;
+        out->written[value->root] = SCHED_NOT_YET;
+    }
+}
+
 // A graph in which nothing computes gets one empty split.
 bool sched_partition(const struct sched_setup *setup, const struct sched_graph *graph,
                      const struct sched_placement *placement, struct sched_partition *out) {
@@ -246,7 +260,7 @@ bool sched_partition(const struct sched_setup *setup, const struct sched_graph *
     if (!ARRAY_GROW(out, first_copy, (int64_t)n + 1) || !ARRAY_GROW(out, written, (int64_t)n + 1))
         return false;
     memset(out->first_copy, 0xFF, n * sizeof(out->first_copy[0]));
-    memset(out->written, 0xFF, n * sizeof(out->written[0]));
+    note_writes(graph, out);
     if (!cut_all(&cutter)) return false;
     if (out->n_splits == 0 && graph->n_nodes > 0) {
         if (!begin_split(out, setup->n_streams - 1, 0)) return false;

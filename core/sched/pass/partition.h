@@ -32,14 +32,17 @@ struct sched_rewrite {
     int32_t copy;
 };
 
+// No node has written to the value yet, or none of the graph does.
+enum { SCHED_NOT_YET = -1, SCHED_NEVER = -2 };
+
 // The result of sched_partition(), which other passes only read.
 struct sched_partition {
     struct sched_split *splits;
     struct sched_copy *copies;
     int32_t *first_copy; // by value: of its copies, or -1
-    int32_t *written;    // by value: the last node that wrote to it in place, or -1
+    int32_t *written;    // by value: the last node that wrote to it in place, or a SCHED_ below
     int32_t *inputs;     // copies that a split makes
-    int32_t *waits;      // streams whose memory a split uses in place
+    int32_t *waits;      // streams whose memory or results a split uses in place
     struct sched_rewrite *rewrites;
     bool used_late; // in place, memory of a stream that is done when the graph has been queued
     int32_t n_splits, n_copies, n_inputs, n_waits, n_rewrites;
