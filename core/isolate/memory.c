@@ -270,6 +270,8 @@ static uintptr_t number_of(const struct isolated_buffer *buffer,
     hash = mix(hash, &tensor->offset, sizeof(tensor->offset));
     hash = mix(hash, &tensor->type, sizeof(tensor->type));
     hash = mix(hash, &tensor->op, sizeof(tensor->op));
+    hash = mix(hash, &tensor->flags, sizeof(tensor->flags));
+    hash = mix(hash, tensor->op_params, sizeof(tensor->op_params));
     hash = mix(hash, tensor->ne, sizeof(tensor->ne));
     return (uintptr_t)mix(hash, tensor->nb, sizeof(tensor->nb)) | top;
 }

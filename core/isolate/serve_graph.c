@@ -183,15 +183,26 @@ static bool is_worth_keeping(const struct served_buffer *held, const struct serv
     return extra != owner->of_views;
 }
 
+// Forgets what came of placing it before. It stays where it is: the device may have its address.
+static bool renew(struct served_tensor *known) {
+    if (!known->reason) known->reason = ggml_mem_calloc(1, ISOLATE_TEXT_SIZE);
+    known->failed = GGML_HOST_OK;
+    return known->reason != NULL;
+}
+
 // Most devices attach nothing: nothing is kept then.
 bool serve_init(struct server *server, const struct isolate_tensor *from,
                 const struct isolate_tensor *owner) {
     struct served_buffer *held = from->has_data ? server_buffer(server, from->buffer) : NULL;
     if (!held) return damaged("a tensor without a buffer");
     if (from->init == 0) return damaged("a tensor without a number");
-    drop_tensor(server, held, from->init);
-    struct served_tensor *added = new_tensor(held, from->init);
-    if (!added) ++server->attached;
+    struct served_tensor *added = find_attached(held, from->init);
+    const bool known = added && renew(added);
+    if (!known) {
+        drop_tensor(server, held, from->init);
+        added = new_tensor(held, from->init);
+    }
+    if (!added || known) ++server->attached;
     if (!added) return false;
     const bool good = init(server, added, from, owner);
     if (!good) {
@@ -202,7 +213,9 @@ bool serve_init(struct server *server, const struct isolate_tensor *from,
         added->reason = NULL;
     }
     if (!good || is_worth_keeping(held, added, from->owner_init)) {
-        keep_tensor(server, held, added);
+        if (!known) keep_tensor(server, held, added);
+    } else if (known) {
+        drop_tensor(server, held, from->init);
     } else {
         free_tensor(added);
     }
