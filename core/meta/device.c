@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The meta device and its buffer type: the tables, and creation from several devices.
-#include <pthread.h>
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -159,9 +158,7 @@ static const struct ggml_buffer_type_table buft_table = {
 
 // --- making one ----------------------------------------------------------------------------------
 
-// for the list of devices; held while one is made
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct meta_device *first_device;
+static struct meta_device *first_device; // of the list; with the lock of all meta devices
 
 // "Meta(A,B)" of the members' names; the caller frees it. NULL without memory.
 static char *make_name(ggml_backend_dev_t *devs, size_t n) {
@@ -179,7 +176,7 @@ static char *make_name(ggml_backend_dev_t *devs, size_t n) {
     return name;
 }
 
-// A device for the same members, callback and user data is made once. With the mutex held.
+// A device for the same members, callback and user data is made once. With the lock held.
 static struct meta_device *find_device(ggml_backend_dev_t *devs, size_t n,
                                        ggml_backend_meta_get_split_state_t get_split_state,
                                        void *user_data) {
@@ -198,7 +195,7 @@ static const struct device_meta_functions functions = {
     .set_usage = meta_buffer_set_usage,
 };
 
-// Devices live as long as the process: they are never freed. With the mutex held.
+// Devices live as long as the process: they are never freed. With the lock held.
 static struct meta_device *make_device(ggml_backend_dev_t *devs, size_t n,
                                        ggml_backend_meta_get_split_state_t get_split_state,
                                        void *user_data) {
@@ -242,10 +239,10 @@ ggml_backend_dev_t ggml_backend_meta_device(ggml_backend_dev_t *devs, size_t n_d
                   META_MAX_DEVICES);
         return NULL;
     }
-    pthread_mutex_lock(&mutex);
+    meta_lock();
     struct meta_device *meta = find_device(devs, n_devs, get_split_state, get_split_state_ud);
     if (!meta) meta = make_device(devs, n_devs, get_split_state, get_split_state_ud);
-    pthread_mutex_unlock(&mutex);
+    meta_unlock();
     if (!meta) ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for the device", __func__);
     return meta ? &meta->base : NULL;
 }
