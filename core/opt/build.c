@@ -243,7 +243,7 @@ static bool add_steps(struct ggml_opt_context *opt) {
 
 // Of a graph that has a loss already nothing can be made again.
 void opt_forget_graph(struct ggml_opt_context *opt, bool first) {
-    opt->forward = NULL;
+    opt->forward = opt->grad = opt->opt = opt->computed = NULL;
     if (!first) return;
     ggml_backend_buffer_free(opt->state_buffer);
     ggml_free(opt->ctx_state);

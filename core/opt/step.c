@@ -107,7 +107,9 @@ bool opt_alloc(struct ggml_opt_context *opt, bool backward) {
     opt->next = next_type(opt, backward);
     if (backward && opt->in_period == 0 && opt->build_type == GGML_OPT_BUILD_TYPE_OPT)
         opt_clear_state(opt, false);
-    opt->ready = opt->static_graphs || opt->allocated ? make_ready(opt) : build_and_make_ready(opt);
+    if (!opt->static_graphs && !opt->allocated) return opt->ready = build_and_make_ready(opt);
+    opt->ready = make_ready(opt);
+    if (!opt->ready && !opt->static_graphs && !opt->allocated) opt_forget_graph(opt, false);
     return opt->ready;
 }
 
@@ -166,8 +168,8 @@ static bool set_step_params(struct ggml_opt_context *opt) {
 }
 
 // A failed evaluation leaves the context ready for another opt_alloc(), which takes a static graph
-// anew: the scheduler may have lost it. The counter of the period
-// advances with gradients only: evaluations in between do not disturb it.
+// anew: the scheduler may have lost it. The counter of the period advances with gradients only:
+// evaluations in between do not disturb it.
 bool opt_eval(struct ggml_opt_context *opt, struct ggml_opt_result *result) {
     if (!opt->ready) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
