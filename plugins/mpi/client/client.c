@@ -703,7 +703,10 @@ uint32_t client_take_tag(struct client *client) {
 
 void client_drop_tag(struct client *client, uint32_t tag) {
     pthread_mutex_lock(&client->lock);
-    if (is_transfer_tag(tag) && !client->is_child) --client->tag_users[tag - LINK_FIRST_TAG];
+    if (is_transfer_tag(tag) && !client->is_child &&
+        --client->tag_users[tag - LINK_FIRST_TAG] == 0) {
+        pthread_cond_broadcast(&client->answered); // all may have been in use
+    }
     pthread_mutex_unlock(&client->lock);
 }
 

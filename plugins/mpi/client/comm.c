@@ -261,10 +261,13 @@ static int32_t deliver(const struct ggml_comm_group *group, const struct message
                                  .first_size = (within ? 2 : 1) * sizeof(described[0]),
                                  .group = group->shared};
     if (!within) out.tag = in.tag = client_take_tag(client);
+    out.queue = from->queue;
+    in.queue = to->queue;
+    const struct posting both[2] = {{from->node, from->line, &out, &first},
+                                    {to->node, to->line, &in, &second}};
     remote_order_lock();
-    int32_t status =
-        within ? post(group, message->to, &wait, &first) : post(group, message->from, &out, &first);
-    if (status == GGML_HOST_OK) status = post(group, message->to, &in, &second);
+    int32_t status = within ? post(group, message->to, &wait, &first) : client_post_both(both);
+    if (status == GGML_HOST_OK && within) status = post(group, message->to, &in, &second);
     if (status == GGML_HOST_OK && within) { // the buffer goes after that
         wait =
             (struct wire_message){.kind = WIRE_WAIT, .object = to->queue, .offset = to->line->last};
