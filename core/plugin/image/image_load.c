@@ -554,7 +554,7 @@ static bool packed_word_is_sound(const struct elf *elf, uint64_t bits, uint64_t 
         *next = bits + elf->width;
         return can_be_relocated(elf, bits);
     }
-    if (*next == 0) return false; // behind no place
+    if (*next == 0) return bits == 1; // behind no place: for no word
     uint64_t place = *next;
     *next += (8 * elf->width - 1) * elf->width;
     for (; (bits >>= 1) != 0; place += elf->width)
