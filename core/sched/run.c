@@ -99,9 +99,7 @@ static void copy_blocking(struct runner *runner, int32_t value, int32_t from, in
 // Whether the application copied a weight by itself, perhaps only what the split reads of it.
 static bool application_copied(struct runner *runner, int32_t copy, int32_t split) {
     const struct sched_work *work = runner->work;
-    if (!work->callbacks->copy ||
-        !sched_is_host_weight(work->graph, &work->partition->copies[copy]))
-        return false;
+    if (!work->callbacks->copy) return false;
     const struct sched_value *value = &work->graph->values[work->partition->copies[copy].value];
     struct ggml_cgraph part = ggml_graph_view(work->source, work->partition->splits[split].i_start,
                                               work->partition->splits[split].i_end);
@@ -111,6 +109,27 @@ static bool application_copied(struct runner *runner, int32_t copy, int32_t spli
     return work->callbacks->copy(
         work->setup->streams[work->partition->copies[copy].backend].backend, value->tensor,
         sched_copy_tensor(work->copies, copy), &part, work->callbacks->copy_data);
+}
+
+// Copies a weight in host memory by the application, or only the experts that are used. False if
+// neither is possible; *out_good: nothing failed. Weights that the graph writes to are like
+// results.
+static bool copy_weight(struct runner *runner, int32_t copy, int32_t split, bool *out_good) {
+    const struct sched_work *work = runner->work;
+    const struct sched_copy *input = &work->partition->copies[copy];
+    const int32_t owner = sched_owner(work, input->value);
+    const bool changes =
+        work->partition->written[work->graph->values[input->value].root] != SCHED_NEVER;
+    const unsigned long failures_before = ggml_fail_count();
+    if (changes) sched_wait_for_users(work->setup, runner->runs, owner);
+    bool copied = application_copied(runner, copy, split);
+    if (!copied && sched_is_expert_copy(work->graph, input)) {
+        sched_copy_experts(work, runner->runs, copy, &runner->experts);
+        copied = true;
+    }
+    if (changes && copied) sched_users(work->setup, runner->runs, owner)[input->backend] = true;
+    *out_good = ggml_fail_count() == failures_before;
+    return copied;
 }
 
 // Makes one copy, in the cheapest way that both streams offer. False after the error was set, be
@@ -133,9 +152,10 @@ static bool make_copy(struct runner *runner, int32_t copy, int32_t split) {
     // What may still read the copy: in a pipeline only an earlier run, which is over.
     if (!event_of(runner, to)) sched_wait(work->setup, runner->runs, to);
     runner->runs->queues[from].busy = runner->runs->queues[to].busy = true;
-    if (application_copied(runner, copy, split)) return ggml_fail_count() == failures_before;
-    if (sched_is_expert_copy(work->graph, input))
-        return sched_copy_experts(work, runner->runs, copy, &runner->experts);
+    if (sched_is_host_weight(work->graph, input)) {
+        bool copied;
+        if (copy_weight(runner, copy, split, &copied) || !copied) return copied;
+    }
     order_after_users(runner, from, sched_owner(work, input->value));
     if (stream_copy_async(source, target, value->tensor, dst)) {
         sched_users(work->setup, runner->runs, from)[from] = true;
