@@ -245,7 +245,7 @@ GGML_API void ggml_opt_prepare_alloc(ggml_opt_context_t opt_ctx, struct ggml_con
 // Chooses and allocates the graph of the next evaluation: forward only, or with `backward`
 // gradients and at the end of a period the optimiser step. Then set the inputs (and
 // ggml_opt_labels()). A failure, as calling it twice without ggml_opt_eval(), shows in
-// ggml_last_status(). [stream]
+// ggml_last_status(); a dynamic graph has to be made and prepared anew after one. [stream]
 GGML_API void ggml_opt_alloc(ggml_opt_context_t opt_ctx, bool backward);
 
 // Computes it and adds to the result, which may be NULL. Needs ggml_opt_alloc() before. Parameters

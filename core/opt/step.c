@@ -22,6 +22,7 @@ void ggml_opt_prepare_alloc(ggml_opt_context_t opt_ctx, struct ggml_context *ctx
     opt_ctx->inputs = inputs;
     opt_ctx->outputs = outputs;
     opt_ctx->allocated = NULL; // even if it has the address of the last graph
+    opt_ctx->grad = opt_ctx->opt = NULL;
 }
 
 // --- allocating ----------------------------------------------------------------------------------
@@ -53,7 +54,7 @@ static struct ggml_cgraph *new_copy(struct ggml_opt_context *opt, struct ggml_cg
     return opt->ctx_copy ? opt_copy_graph(opt->ctx_copy, graph) : NULL;
 }
 
-// On failure nothing is allocated and the next call tries again.
+// On failure nothing is allocated. The next call tries a static graph again.
 static bool allocate(struct ggml_opt_context *opt, struct ggml_cgraph *graph) {
     opt->allocated = NULL;
     ggml_backend_sched_reset(opt->sched);

@@ -158,6 +158,7 @@ SOUND(no_libraries, forget(bytes, DT_NEEDED))
 SOUND(library_of_a_symbol_s_name, set_value(bytes, DT_NEEDED, 1))
 SOUND(packed_relocations, add_packed(bytes, last_load(bytes)->p_vaddr, 7))
 SOUND(packed_relocations_of_no_place, add_packed(bytes, last_word(bytes), 1))
+SOUND(packed_relocations_behind_none, add_packed(bytes, 1, last_word(bytes)))
 SOUND(packed_relocations_of_code, add_packed(bytes, code_of(bytes)->p_vaddr, 1);
       add_entry(bytes, DT_TEXTREL, 0))
 SOUND(hidden_sections, hide(bytes, SHT_DYNSYM); hide(bytes, SHT_GNU_HASH); hide(bytes, SHT_RELA);
@@ -271,6 +272,7 @@ WRONG(packed_of_no_size, add_packed(bytes, last_word(bytes), 1);
       set_value(bytes, TAG_PACKED_ENTRY, 0))
 WRONG(packed_and_a_half, add_packed(bytes, last_word(bytes), 1);
       set_value(bytes, TAG_PACKED_SIZE, sizeof(size_t) + 4))
+WRONG(packed_relocation_behind_none, add_packed(bytes, 3, last_word(bytes)))
 WRONG(packed_relocation_of_elsewhere, add_packed(bytes, FAR, 1))
 WRONG(packed_relocation_of_code, add_packed(bytes, code_of(bytes)->p_vaddr, 1))
 WRONG(packed_relocation_beyond, add_packed(bytes, last_word(bytes), 3))
@@ -342,6 +344,7 @@ static void test_f6_what_is_sound_is_accepted(void **state) {
                                              CASE(no_libraries),
                                              CASE(packed_relocations),
                                              CASE(packed_relocations_of_no_place),
+                                             CASE(packed_relocations_behind_none),
                                              CASE(packed_relocations_of_code),
                                              CASE(hidden_sections),
                                              CASE(library_of_a_symbol_s_name)};
@@ -426,6 +429,7 @@ static void test_f6_each_clause_of_tables(void **state) {
         CASE(packed_elsewhere),
         CASE(packed_of_no_size),
         CASE(packed_and_a_half),
+        CASE(packed_relocation_behind_none),
         CASE(packed_relocation_of_elsewhere),
         CASE(packed_relocation_of_code),
         CASE(packed_relocation_beyond),
