@@ -2,6 +2,7 @@
 // Loading of plugins: search paths, refusals of every kind before a file is mapped, and the
 // report about each file.
 #define _GNU_SOURCE
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +97,7 @@ static void test_computing_is_no_change_of_the_floats(void **state) {
     x /= y;
     y = 0;
     x /= y;
-    assert_true(fetestexcept(FE_ALL_EXCEPT) != 0);
+    assert_true(isinf(x) && fetestexcept(FE_ALL_EXCEPT) != 0);
     process_state_restore(&process, "innocent", "while it was started");
     assert_string_equal(logged, "");
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); ++i) {
