@@ -121,10 +121,12 @@ static bool use_in_place(const struct cutter *cutter, int32_t backend, int32_t o
 }
 
 // A copied weight of experts needs only those that `ids` names, as long as every use says the same.
+// The ids of an alternative that was not chosen may never be computed.
 static void note_use(const struct cutter *cutter, int32_t node, const struct sched_edge *edge,
                      struct sched_copy *copy, bool first) {
     const struct sched_graph *graph = cutter->graph;
-    const bool experts = (graph->values[node].traits & SCHED_EXPERTS) && edge->slot == 0;
+    const uint32_t traits = graph->values[node].traits;
+    const bool experts = (traits & SCHED_EXPERTS) && !(traits & SCHED_SKIPPED) && edge->slot == 0;
     int32_t ids = -1;
     for (int32_t e = graph->first_edge[node]; experts && e < graph->first_edge[node + 1]; ++e) {
         if (graph->edges[e].slot == 2) ids = graph->edges[e].value;
@@ -228,12 +230,12 @@ static bool cut_node(const struct cutter *cutter, int32_t node) {
     return true;
 }
 
-// One pass over the nodes; what computes nothing lies in whatever split surrounds it.
+// One pass over the nodes; views lie in whatever split surrounds them.
 static bool cut_all(const struct cutter *cutter) {
     const struct sched_value *values = cutter->graph->values;
     const int32_t n_nodes = cutter->graph->n_nodes;
     for (int32_t i = 0; i < n_nodes; ++i) {
-        if (values[i].traits & (SCHED_VIEW_OP | SCHED_SKIPPED)) continue;
+        if (values[i].traits & SCHED_VIEW_OP) continue;
         if (!cut_node(cutter, i)) return false;
     }
     return true;
@@ -251,7 +253,7 @@ static void note_writes(const struct sched_graph *graph, struct sched_partition 
     }
 }
 
-// A graph in which nothing computes gets one empty split.
+// A graph of views alone gets one empty split.
 bool sched_partition(const struct sched_setup *setup, const struct sched_graph *graph,
                      const struct sched_placement *placement, struct sched_partition *out) {
     const struct cutter cutter = {setup, graph, placement->placed, placement, out};

@@ -357,7 +357,7 @@ bool sched_is_allowed(const struct sched_setup *setup, const struct sched_graph 
     for (int32_t i = 0; i < graph->n_nodes && setup->restricted; ++i) {
         const struct sched_value *value = &graph->values[i];
         const struct sched_placed *placed = &placement->placed[i];
-        if ((value->traits & (SCHED_VIEW_OP | SCHED_NO_OP | SCHED_SKIPPED)) ||
+        if ((value->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) ||
             setup->streams[placed->backend].allowed) {
             continue;
         }

@@ -82,13 +82,13 @@ static bool add_split(struct collector *c, int32_t number) {
     return true;
 }
 
-// Views, nodes without data and alternatives that were not chosen belong to the split that they lie
+// Views and nodes without data belong to the split that they lie
 // in, wherever that computes.
 static bool add_node(struct collector *c, int32_t node, int32_t split) {
     const struct sched_value *value = &c->sched->graph.values[node];
     const struct sched_placed *placed = &c->sched->placement.placed[node];
     struct ggml_sched_node_info *info = &c->report->nodes[node];
-    const bool computes = !(value->traits & (SCHED_VIEW_OP | SCHED_NO_OP | SCHED_SKIPPED));
+    const bool computes = !(value->traits & (SCHED_VIEW_OP | SCHED_NO_OP));
     const int32_t stream = computes ? placed->backend : c->sched->partition.splits[split].backend;
     *info = (struct ggml_sched_node_info){
         .name = arena_strdup(&c->report->arena, value->tensor->name),
