@@ -207,10 +207,10 @@ static void test_a_thousand_cycles_leave_nothing_behind(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_thousand_cycles_leave_nothing_behind),
         cmocka_unit_test(test_every_call_may_fail),
         cmocka_unit_test(test_every_call_may_fail_with_a_list_of_sums),
         cmocka_unit_test(test_a_plugin_that_stays_is_mapped_whatever_fails),
-        cmocka_unit_test(test_a_thousand_cycles_leave_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
