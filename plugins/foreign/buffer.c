@@ -215,35 +215,16 @@ static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
     return GGML_HOST_OK;
 }
 
-static const struct ggml_buffer_table buffer_table = {
-    .size = sizeof(buffer_table),
-    .free = buffer_free,
-    .get_base = buffer_base,
-    .init_tensor = buffer_init_tensor,
-    .memset_tensor = buffer_memset_tensor,
-    .set_tensor = buffer_set_tensor,
-    .get_tensor = buffer_get_tensor,
-    .set_tensor_2d = buffer_set_tensor_2d,
-    .get_tensor_2d = buffer_get_tensor_2d,
-    .cpy_tensor = buffer_cpy_tensor,
-    .clear = buffer_clear,
-    .reset = buffer_reset,
-};
+#define TABLE                                                                                      \
+    .size = sizeof(struct ggml_buffer_table), .free = buffer_free, .get_base = buffer_base,        \
+    .memset_tensor = buffer_memset_tensor, .set_tensor = buffer_set_tensor,                        \
+    .get_tensor = buffer_get_tensor, .set_tensor_2d = buffer_set_tensor_2d,                        \
+    .get_tensor_2d = buffer_get_tensor_2d, .cpy_tensor = buffer_cpy_tensor, .clear = buffer_clear, \
+    .reset = buffer_reset
 
-// Without an entry that attaches anything: hosts then need not tell of each tensor that is placed.
-static const struct ggml_buffer_table plain_buffer_table = {
-    .size = sizeof(plain_buffer_table),
-    .free = buffer_free,
-    .get_base = buffer_base,
-    .memset_tensor = buffer_memset_tensor,
-    .set_tensor = buffer_set_tensor,
-    .get_tensor = buffer_get_tensor,
-    .set_tensor_2d = buffer_set_tensor_2d,
-    .get_tensor_2d = buffer_get_tensor_2d,
-    .cpy_tensor = buffer_cpy_tensor,
-    .clear = buffer_clear,
-    .reset = buffer_reset,
-};
+// Without an entry that attaches anything hosts need not tell of each tensor that is placed.
+static const struct ggml_buffer_table plain_table = {TABLE};
+static const struct ggml_buffer_table buffer_table = {TABLE, .init_tensor = buffer_init_tensor};
 
 // The binary's object is freed on failure, as the caller has no other use for it. Its size is read
 // from the object: it may be larger than what was asked for.
@@ -258,7 +239,7 @@ ggml_backend_buffer_t foreign_buffer_adopt(struct foreign_binary *binary, void *
         *own = (struct foreign_buffer){binary, theirs, GGML_BACKEND_BUFFER_USAGE_ANY};
         buffer = ggml_sdk_buffer_new(buft, &buffer_table, own, size);
     }
-    if (buffer && !is_offered(buffer, buffer_init_tensor)) buffer->table = &plain_buffer_table;
+    if (buffer && !is_offered(buffer, buffer_init_tensor)) buffer->table = &plain_table;
     if (buffer) return buffer;
     if (own) ggml_aligned_free(own, sizeof(*own));
     binary->base->buffer_free(theirs);

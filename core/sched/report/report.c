@@ -82,8 +82,7 @@ static bool add_split(struct collector *c, int32_t number) {
     return true;
 }
 
-// Views and nodes without data belong to the split that they lie
-// in, wherever that computes.
+// Views and nodes without data belong to the split that they lie in, wherever that computes.
 static bool add_node(struct collector *c, int32_t node, int32_t split) {
     const struct sched_value *value = &c->sched->graph.values[node];
     const struct sched_placed *placed = &c->sched->placement.placed[node];
