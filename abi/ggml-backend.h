@@ -253,7 +253,7 @@ GGML_API bool ggml_backend_buffer_is_host(ggml_backend_buffer_t buffer);
 
 // Lets the device prepare a tensor that was placed in the buffer; SUCCESS where it has nothing to
 // do, else ALLOC_FAILED or FAILED with a message. Allocators call it; programs that set `buffer`
-// and `data` by hand do. [stream]
+// and `data` by hand do. Calls for one buffer come to the device one after the other. [any-thread]
 GGML_API enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
                                                           struct ggml_tensor *tensor);
 
@@ -281,7 +281,8 @@ GGML_API void ggml_backend_buffer_reset(ggml_backend_buffer_t buffer);
 GGML_API enum ggml_status ggml_backend_tensor_alloc(ggml_backend_buffer_t buffer,
                                                     struct ggml_tensor *tensor, void *addr);
 
-// The same for a view whose owner has been placed: buffer and data follow from it. [stream]
+// The same for a view whose owner has been placed: buffer and data follow from it. Several threads
+// may place views of one owner. [stream]
 GGML_API enum ggml_status ggml_backend_view_init(struct ggml_tensor *tensor);
 
 // --- data ----------------------------------------------------------------------------------------

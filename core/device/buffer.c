@@ -2,6 +2,7 @@
 // Buffers: validating wrappers of struct ggml_buffer_table.
 #include "base/mem.h"
 #include "base/thread_guard.h"
+#include "base/turn.h"
 #include "device/check.h"
 #include "plugin/registry/live.h"
 
@@ -114,15 +115,18 @@ void ggml_backend_buffer_reset(ggml_backend_buffer_t buffer) {
 }
 
 // The contract makes the entry optional; what it returns as UNSUPPORTED counts as success, since
-// there was nothing to do.
+// there was nothing to do. It takes one thread at a time, but graphs of several threads may have
+// views of shared weights.
 enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
                                                  struct ggml_tensor *tensor) {
-    THREAD_GUARD(buffer, GGML_STATUS_FAILED);
     if (!device_require_arg(buffer, __func__, "buffer")) return GGML_STATUS_FAILED;
     if (!device_require_arg(tensor, __func__, "tensor")) return GGML_STATUS_FAILED;
     if (!buffer->table->init_tensor) return GGML_STATUS_SUCCESS;
     const unsigned long errors_before = ggml_fail_count();
+    struct turn turn;
+    turn_begin(&turn, buffer);
     const int32_t status = buffer->table->init_tensor(buffer, tensor);
+    turn_end(&turn);
     return device_graph_status(optional_status(status, errors_before, __func__, buffer));
 }
 

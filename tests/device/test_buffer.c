@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Buffer types, buffers, multi-buffers, the host's own memory.
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -358,6 +361,51 @@ static void test_failing_allocations_leak_nothing(void **state) {
     assert_int_equal(fake_device_alive(&fake), 0);
 }
 
+// --- views of shared weights ---------------------------------------------------------------------
+
+static struct { atomic_int inside, most; } shared;
+
+// Gives others the time to come in too.
+static int32_t slow_init(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
+    (void)buffer, (void)tensor;
+    const int inside = atomic_fetch_add(&shared.inside, 1) + 1;
+    if (inside > atomic_load(&shared.most)) atomic_store(&shared.most, inside);
+    sched_yield();
+    atomic_fetch_sub(&shared.inside, 1);
+    return GGML_HOST_OK;
+}
+
+// NULL if the device has prepared every view.
+static void *make_views(void *argument) {
+    struct ggml_tensor *weights = argument;
+    for (int i = 0; i < 2000; ++i) {
+        struct ggml_tensor view = fake_view(weights, 2, 8);
+        if (ggml_backend_view_init(&view) != GGML_STATUS_SUCCESS) return argument;
+    }
+    return NULL;
+}
+
+static void test_threads_take_turns_at_preparing(void **state) {
+    (void)state;
+    enum { N = 3 };
+    struct fake_device fake;
+    fake_device_init(&fake, "FAKE");
+    fake.buffer_table.init_tensor = slow_init;
+    ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(&fake.buft, 64);
+    struct ggml_tensor weights = fake_tensor("w", 4, 4);
+    fake_place(buffer, &weights, 0);
+    pthread_t threads[N];
+    for (int i = 0; i < N; ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, make_views, &weights), 0);
+    for (int i = 0; i < N; ++i) {
+        void *failed = NULL;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    assert_int_equal(atomic_load(&shared.most), 1);
+    ggml_backend_buffer_free(buffer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_type_forwards),
@@ -376,6 +424,7 @@ int main(void) {
         cmocka_unit_test(test_host_memory),
         cmocka_unit_test(test_mapped_memory),
         cmocka_unit_test(test_failing_allocations_leak_nothing),
+        cmocka_unit_test(test_threads_take_turns_at_preparing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

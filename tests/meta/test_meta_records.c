@@ -256,13 +256,8 @@ static void compute_in_threads(void) {
     matrix_end(&matrix);
 }
 
-// A build that checks threads takes views of a buffer that two threads make at once for a mistake.
 static void test_threads_share_weights(void **state) {
     (void)state;
-#ifdef THREAD_CHECKS
-    print_message("# left out\n");
-    return;
-#endif
     for (int i = 0; i < 4; ++i)
         compute_in_threads();
 }
