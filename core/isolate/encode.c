@@ -58,8 +58,14 @@ static bool same_references(const struct ggml_tensor *a, const struct ggml_tenso
     return a->view_src == b->view_src && memcmp(a->src, b->src, sizeof(a->src)) == 0;
 }
 
+// An alternative that was not chosen is no work of the device. It may lie nowhere, or elsewhere, as
+// may what it would have read, so that it goes as a tensor without sources.
+static bool is_chosen(const struct ggml_tensor *node) {
+    return (node->flags & GGML_TENSOR_FLAG_COMPUTE) != 0;
+}
+
 // CHANGED: other shape, flags or parameters, same references. OTHER: the graph has to be sent as a
-// whole.
+// whole, as where a node is chosen now or no longer.
 enum difference { SAME, CHANGED, OTHER };
 
 // Compares tensor i with its copy from the last time. O(1).
@@ -73,6 +79,7 @@ static enum difference compare(const struct known_graph *known, size_t i,
         (!is_node || uses == known->uses[i])) {
         return SAME;
     }
+    if (is_node && is_chosen(tensor) != is_chosen(copy)) return OTHER;
     return same_references(tensor, copy) ? CHANGED : OTHER;
 }
 
@@ -149,8 +156,13 @@ static bool collector_add(struct collector *collector, const struct ggml_tensor 
     return true;
 }
 
-// Collects the nodes, their operands, and the tensors that those are views of. What operands were
-// computed from may be on other devices.
+// Whether tensor i goes with its sources.
+static bool has_sources(const struct known_graph *known, size_t i) {
+    return i < (size_t)known->n_nodes && is_chosen(known->tensors[i]);
+}
+
+// Collects the nodes, the operands of those that are chosen, and the tensors that all these are
+// views of. What operands were computed from may be on other devices.
 static bool collect(struct collector *collector, const struct ggml_graph *graph) {
     struct known_graph *known = collector->known;
     if (!collector_grow(collector, 2 * (size_t)MAX(graph->n_nodes, 32))) return false;
@@ -161,13 +173,14 @@ static bool collect(struct collector *collector, const struct ggml_graph *graph)
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "a node is twice in the graph");
         return false;
     }
-    for (size_t i = 0; i < known->n_tensors; ++i) {
-        for (int k = 0; k < GGML_MAX_SRC && i < (size_t)graph->n_nodes; ++k) {
-            if (!collector_add(collector, known->tensors[i]->src[k])) return false;
-        }
-        if (!collector_add(collector, known->tensors[i]->view_src)) return false;
-    }
     known->n_nodes = graph->n_nodes;
+    for (size_t i = 0; i < known->n_tensors; ++i) {
+        const struct ggml_tensor *tensor = known->tensors[i];
+        for (int k = 0; k < GGML_MAX_SRC && has_sources(known, i); ++k) {
+            if (!collector_add(collector, tensor->src[k])) return false;
+        }
+        if (!collector_add(collector, tensor->view_src)) return false;
+    }
     known->copies = ggml_mem_alloc(known->n_tensors * sizeof(*known->copies) + 1);
     known->uses = ggml_mem_alloc((size_t)known->n_nodes * sizeof(*known->uses) + 1);
     return (known->copies && known->uses) || out_of_memory();
@@ -191,14 +204,6 @@ static bool can_be_sent(const struct isolated_device *device, const struct ggml_
     return false;
 }
 
-static bool is_computable(const struct isolated_device *device, const struct ggml_tensor *node) {
-    if (!isolated_calls_application(node)) return true;
-    ggml_fail(GGML_HOST_UNSUPPORTED,
-              "'%s' calls a function of the application, which the process of %s can't", node->name,
-              device->channel.name);
-    return false;
-}
-
 static bool has_place(const struct isolated_device *device, const struct ggml_tensor *tensor) {
     if (!tensor->data || ggml_is_empty(tensor) || isolated_buffer_of(device, tensor)) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "'%s' does not lie in memory of the isolated device %s",
@@ -206,16 +211,35 @@ static bool has_place(const struct isolated_device *device, const struct ggml_te
     return false;
 }
 
+// What computes nothing, as a view, may lie in memory of others, and so may what it refers to.
+static bool is_computable(const struct isolated_device *device, const struct ggml_tensor *node) {
+    if (!is_chosen(node) || ggml_op_is_empty(node->op)) return true;
+    if (isolated_calls_application(node)) {
+        ggml_fail(GGML_HOST_UNSUPPORTED,
+                  "'%s' calls a function of the application, which the process of %s can't",
+                  node->name, device->channel.name);
+        return false;
+    }
+    bool good = has_place(device, node);
+    for (int k = 0; good && k < GGML_MAX_SRC; ++k)
+        good = !node->src[k] || has_place(device, node->src[k]);
+    return good;
+}
+
+static bool all_computable(const struct isolated_device *device, const struct known_graph *known) {
+    for (int i = 0; i < known->n_nodes; ++i)
+        if (!is_computable(device, known->tensors[i])) return false;
+    return true;
+}
+
 // Records the tensor's present state and describes it; the caller fills in its references.
 static bool encode_change(const struct isolated_device *device, struct known_graph *known, size_t i,
                           const struct ggml_graph *graph, struct isolate_change *out_change) {
     const struct ggml_tensor *tensor = known->tensors[i];
     const bool is_node = i < (size_t)known->n_nodes;
-    if (!can_be_sent(device, tensor) || !has_place(device, tensor) ||
-        (is_node && !is_computable(device, tensor))) {
-        return false;
-    }
+    if (!can_be_sent(device, tensor)) return false;
     encode_tensor(device, tensor, &out_change->tensor);
+    if (is_node && !is_chosen(tensor)) out_change->tensor.op = GGML_OP_NONE;
     out_change->index = i;
     memcpy(&known->copies[i], tensor, sizeof(*tensor));
     if (is_node) {
@@ -232,14 +256,14 @@ static bool encode_all(struct graph_cache *cache, struct collector *collector,
     const struct isolated_device *device = cache->device;
     struct known_graph *known = collector->known;
     struct channel *channel = &cache->device->channel;
-    if (!collect(collector, graph)) return false;
+    if (!collect(collector, graph) || !all_computable(device, known)) return false;
     struct isolate_change *changes;
     if (channel_reserve(channel, known->n_tensors * sizeof(*changes)) != GGML_HOST_OK) return false;
     changes = (struct isolate_change *)channel->shared;
     for (size_t i = 0; i < known->n_tensors; ++i) {
         const struct ggml_tensor *tensor = known->tensors[i];
         if (!encode_change(device, known, i, graph, &changes[i])) return false;
-        for (int k = 0; k < GGML_MAX_SRC && i < (size_t)known->n_nodes; ++k)
+        for (int k = 0; k < GGML_MAX_SRC && has_sources(known, i); ++k)
             changes[i].tensor.src[k] = index_of(collector, tensor->src[k]);
         changes[i].tensor.view_src = index_of(collector, tensor->view_src);
     }
@@ -280,14 +304,14 @@ static enum ggml_host_status encode_changed(struct graph_cache *cache, struct kn
     known->uid = graph->uid;
     request->graph = known->id;
     request->size = n_changed;
-    for (size_t i = 0; i < known->n_tensors && n_changed > 0; ++i) {
-        if (compare(known, i, graph) == SAME) continue;
-        if (!encode_change(cache->device, known, i, graph, change++)) {
-            graph_cache_drop(cache, known->id);
-            return ggml_last_status();
-        }
+    bool good = n_changed == 0 || all_computable(cache->device, known);
+    for (size_t i = 0; i < known->n_tensors && n_changed > 0 && good; ++i) {
+        if (compare(known, i, graph) != SAME)
+            good = encode_change(cache->device, known, i, graph, change++);
     }
-    return GGML_HOST_OK;
+    if (good) return GGML_HOST_OK;
+    graph_cache_drop(cache, known->id);
+    return ggml_last_status();
 }
 
 // --- cache ---------------------------------------------------------------------------------------

@@ -751,6 +751,90 @@ static void test_functions_of_the_application_are_refused(void **state) {
     assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
 }
 
+// --- what is not computed ------------------------------------------------------------------------
+
+static struct ggml_tensor *add_node(struct small *small, struct ggml_tensor *node) {
+    ggml_graph_add_node(small->graph, node);
+    return node;
+}
+
+static enum ggml_status place_at(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
+    return ggml_backend_tensor_alloc(buffer, tensor, ggml_backend_buffer_get_base(buffer));
+}
+
+// A graph is refused for a source out of reach as soon as it is read.
+static void expect_out_of_reach(struct small *small, const struct ggml_tensor *away) {
+    ggml_backend_buffer_t buffer = small->x->buffer;
+    void *data = small->x->data;
+    small->x->buffer = away->buffer;
+    small->x->data = away->data;
+    assert_int_equal(ggml_backend_graph_compute(small->stream, small->graph), GGML_STATUS_FAILED);
+    assert_non_null(strstr(ggml_last_error(), "does not lie in memory of the isolated device"));
+    small->x->buffer = buffer;
+    small->x->data = data;
+}
+
+// Computes with a node that lies nowhere, with the node chosen, and with it no longer chosen.
+static void choose_and_leave(struct small *small, struct ggml_tensor *node,
+                             ggml_backend_buffer_t buffer) {
+    float y, first = 0;
+    struct ggml_tensor *away = node->src[0];
+    assert_null(node->data);
+    if (small_compute(small, 3, &y) != GGML_STATUS_SUCCESS) fail_msg("%s", ggml_last_error());
+    assert_true(y == 9);
+    node->src[0] = small->y;
+    assert_int_equal(place_at(buffer, node), GGML_STATUS_SUCCESS);
+    node->flags |= GGML_TENSOR_FLAG_COMPUTE;
+    if (small_compute(small, 4, &y) != GGML_STATUS_SUCCESS) fail_msg("%s", ggml_last_error());
+    ggml_backend_tensor_get(node, &first, 0, sizeof(first));
+    assert_true(y == 16 && first == -16);
+    expect_out_of_reach(small, away);
+    assert_int_equal(small_compute(small, 2, &y), GGML_STATUS_SUCCESS);
+    node->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+    node->src[0] = away;
+    assert_int_equal(small_compute(small, 5, &y), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get(node, &first, 0, sizeof(first));
+    assert_true(y == 25 && first == -4);
+    expect_out_of_reach(small, away);
+    node->buffer = NULL;
+    node->data = NULL;
+}
+
+// Alternatives that were not chosen lie nowhere, or read from elsewhere, or call the application; a
+// view of memory of the host computes nothing.
+static void use_nodes_that_are_not_computed(ggml_backend_dev_t device) {
+    struct small small;
+    ggml_backend_dev_t isolated = isolate(device, 0);
+    ggml_backend_buffer_t host = ggml_backend_buft_alloc_buffer(ggml_backend_cpu_buffer_type(), 64);
+    small_begin(&small, isolated);
+    ggml_backend_buffer_t own =
+        ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(isolated), 64);
+    assert_true(host && own);
+    struct ggml_tensor *away = ggml_new_tensor_1d(small.ctx, GGML_TYPE_F32, 4);
+    assert_int_equal(place_at(host, away), GGML_STATUS_SUCCESS);
+    struct ggml_tensor *view = add_node(&small, ggml_view_1d(small.ctx, away, 2, 8));
+    view->flags |= GGML_TENSOR_FLAG_COMPUTE;
+    assert_int_equal(ggml_backend_view_init(view), GGML_STATUS_SUCCESS);
+    struct ggml_tensor *nowhere = add_node(&small, ggml_neg(small.ctx, away));
+    add_node(&small, ggml_neg_inplace(small.ctx, nowhere));
+    add_node(&small, ggml_map_custom1(small.ctx, small.x, custom, 1, NULL));
+    for (int i = 0; i < 2; ++i)
+        choose_and_leave(&small, nowhere, own);
+    ggml_backend_buffer_free(own);
+    ggml_backend_buffer_free(host);
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
+static void test_nodes_that_are_not_computed(void **state) {
+    struct virtual_host host;
+    (void)state;
+    use_nodes_that_are_not_computed(cpu());
+    virtual_open(&host, "devices=1");
+    use_nodes_that_are_not_computed(virtual_device(&host, 0));
+    assert_int_equal(virtual_close(&host), 0);
+}
+
 // What a later contract puts there would be lost on the way: also in a graph that is known.
 static void test_extended_tensors_are_refused(void **state) {
     struct small small;
@@ -837,6 +921,7 @@ int main(void) {
         cmocka_unit_test(test_changed_graphs_are_noticed),
         cmocka_unit_test(test_more_graphs_than_are_remembered),
         cmocka_unit_test(test_functions_of_the_application_are_refused),
+        cmocka_unit_test(test_nodes_that_are_not_computed),
         cmocka_unit_test(test_the_figures_are_those_of_the_device),
         cmocka_unit_test(test_extended_tensors_are_refused),
         cmocka_unit_test(test_bad_arguments),
