@@ -442,6 +442,54 @@ static void test_nodes_that_compute_nothing_may_lie_elsewhere(void **state) {
     area_free(&area);
 }
 
+static void call_program(struct ggml_tensor *dst, const struct ggml_tensor *a, int ith, int nth,
+                         void *user) {
+    (void)dst, (void)a, (void)ith, (void)nth, (void)user;
+}
+
+static float compute_counter(struct counter *counter, const struct ggml_tensor *tensor) {
+    float value = 0;
+    if (ggml_backend_graph_compute(counter->stream, counter->graph) != GGML_STATUS_SUCCESS)
+        fail_msg("%s", ggml_last_error());
+    ggml_backend_tensor_get(tensor, &value, 0, sizeof(value));
+    return value;
+}
+
+static enum ggml_status place_at(const struct area *area, struct ggml_tensor *tensor) {
+    return ggml_backend_tensor_alloc(area->buffer, tensor,
+                                     ggml_backend_buffer_get_base(area->buffer));
+}
+
+// Alternatives that were not chosen lie nowhere, read from the host's memory, or call the program.
+static void test_nodes_that_are_not_chosen_may_lie_nowhere(void **state) {
+    (void)state;
+    struct counter counter;
+    struct area host, own;
+    counter_new(&counter, remote[0], 16);
+    area_new(&host, cpu(), 64);
+    area_new(&own, remote[0], 64);
+    struct ggml_tensor *away = ggml_new_tensor_1d(counter.ctx, GGML_TYPE_F32, 16);
+    assert_int_equal(place_at(&host, away), GGML_STATUS_SUCCESS);
+    struct ggml_tensor *nowhere = ggml_neg(counter.ctx, away);
+    struct ggml_tensor *calls = ggml_map_custom1(counter.ctx, nowhere, call_program, 1, NULL);
+    ggml_graph_add_node(counter.graph, nowhere);
+    ggml_graph_add_node(counter.graph, calls);
+    for (int i = 0; i < 2; ++i) {
+        assert_true(compute_counter(&counter, counter.area.tensor) == (float)(2 * i + 1));
+        nowhere->src[0] = counter.area.tensor;
+        assert_int_equal(place_at(&own, nowhere), GGML_STATUS_SUCCESS);
+        nowhere->flags |= GGML_TENSOR_FLAG_COMPUTE;
+        assert_true(compute_counter(&counter, nowhere) == (float)(-2 * i - 2));
+        nowhere->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+        nowhere->src[0] = away;
+        nowhere->buffer = NULL;
+        nowhere->data = NULL;
+    }
+    area_free(&own);
+    area_free(&host);
+    counter_free(&counter);
+}
+
 // Two transpositions of blocks, of which the second undoes the first and is read.
 static void test_blocks_may_be_viewed_transposed(void **state) {
     (void)state;
@@ -768,6 +816,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_copy_may_be_between_other_nodes_than_its_streams),
         cmocka_unit_test(test_a_failure_of_queued_work_is_told),
         cmocka_unit_test(test_nodes_that_compute_nothing_may_lie_elsewhere),
+        cmocka_unit_test(test_nodes_that_are_not_chosen_may_lie_nowhere),
         cmocka_unit_test(test_blocks_may_be_viewed_transposed),
         cmocka_unit_test(test_calls_in_the_child_of_a_fork_fail),
     };

@@ -49,8 +49,14 @@ static bool add(struct collector *collector, const struct ggml_tensor *tensor) {
     return true;
 }
 
-// Collects the nodes, then their sources, then the roots of views. Sources of sources are left
-// out: what operands were computed from may lie on other devices. O(tensors).
+// An alternative that was not chosen may lie nowhere or elsewhere, as may what it would have read:
+// it goes as a plain tensor.
+static bool is_chosen(const struct ggml_tensor *node) {
+    return (node->flags & GGML_TENSOR_FLAG_COMPUTE) != 0;
+}
+
+// Collects the nodes, then the sources of those that are chosen, then the roots of views. Sources
+// of sources are left out: what operands were computed from may lie on other devices. O(tensors).
 static bool collect(struct collector *collector, const struct ggml_graph *graph) {
     const size_t n_nodes = (size_t)graph->n_nodes;
     if (!grow(collector, n_nodes < 32 ? 64 : 2 * n_nodes)) return false;
@@ -58,7 +64,7 @@ static bool collect(struct collector *collector, const struct ggml_graph *graph)
         if (!add(collector, graph->nodes[i])) return false;
     for (size_t i = 0; i < collector->count; ++i) {
         const struct ggml_tensor *tensor = collector->tensors[i];
-        for (int k = 0; k < GGML_MAX_SRC && i < n_nodes; ++k)
+        for (int k = 0; k < GGML_MAX_SRC && i < n_nodes && is_chosen(tensor); ++k)
             if (!add(collector, tensor->src[k])) return false;
         if (!add(collector, tensor->view_src)) return false;
     }
@@ -75,31 +81,33 @@ static int32_t index_of(const struct collector *collector, const struct ggml_ten
 
 // Nodes that compute nothing, as views, may lie in other memory: so may what they refer to.
 static bool can_reach(const struct node *node, const struct ggml_tensor *tensor) {
-    if (!(tensor->flags & GGML_TENSOR_FLAG_COMPUTE) || ggml_op_is_empty(tensor->op)) return true;
+    if (!is_chosen(tensor) || ggml_op_is_empty(tensor->op)) return true;
     bool good = remote_lies_at(node, tensor);
     for (int k = 0; good && k < GGML_MAX_SRC; ++k)
         good = !tensor->src[k] || remote_lies_at(node, tensor->src[k]);
     return good;
 }
 
-// Describes tensor i of the collection. Nodes keep operation and sources; leaves become plain
-// tensors. UNSUPPORTED for nodes that call functions of the program.
+// Nobody's business is where a tensor comes from that isn't computed here.
+static void make_plain(struct wire_tensor *tensor) {
+    tensor->op = GGML_OP_NONE;
+    memset(tensor->op_params, 0, sizeof(tensor->op_params));
+}
+
+// Describes tensor i of the collection. Nodes that are chosen keep operation and sources;
+// UNSUPPORTED for those that call functions of the program.
 static bool describe(const struct node *node, const struct collector *collector, size_t i,
                      const struct ggml_graph *graph, struct wire_tensor *out) {
     const struct ggml_tensor *tensor = collector->tensors[i];
-    const bool is_node = i < (size_t)graph->n_nodes;
-    if (is_node && !can_reach(node, tensor)) return false;
+    const bool is_node = i < (size_t)graph->n_nodes, chosen = is_node && is_chosen(tensor);
+    if (chosen && !can_reach(node, tensor)) return false;
     remote_describe_any(node, tensor, out);
-    if (wire_calls_program(out->op)) {
-        if (is_node) {
-            ggml_sdk_fail(GGML_HOST_UNSUPPORTED, "'%s' calls a function of the program",
-                          tensor->name);
-            return false;
-        }
-        out->op = GGML_OP_NONE; // where it comes from is nobody's business
-        memset(out->op_params, 0, sizeof(out->op_params));
+    if (chosen && wire_calls_program(out->op)) {
+        ggml_sdk_fail(GGML_HOST_UNSUPPORTED, "'%s' calls a function of the program", tensor->name);
+        return false;
     }
-    for (int k = 0; k < GGML_MAX_SRC && is_node; ++k)
+    if (wire_calls_program(out->op) || (is_node && !chosen)) make_plain(out);
+    for (int k = 0; k < GGML_MAX_SRC && chosen; ++k)
         out->src[k] = index_of(collector, tensor->src[k]);
     out->view_src = index_of(collector, tensor->view_src);
     out->use_count = is_node ? graph->use_counts[i] : 0;
