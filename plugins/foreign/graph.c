@@ -90,21 +90,34 @@ static struct ggml_tensor *shadow_of(const struct foreign_binary *binary,
     return &graph->shadows[graph->slots[slot]];
 }
 
-// How often it is used counts over the whole graph, of which this may be a part: what is used
-// elsewhere must not be fused away.
-static void count_uses(struct foreign_graph *graph, const struct ggml_graph *original) {
-    struct ggml_hash_set *theirs = &graph->theirs.visited_hash_set;
+// An alternative that was not chosen may lie nowhere. Binaries look at the memory of what they are
+// given, and those from before the flag would compute it: none is given to them.
+static bool is_chosen(const struct ggml_tensor *node) {
+    return (node->flags & GGML_TENSOR_FLAG_COMPUTE) != 0;
+}
+
+// The nodes that are chosen, and how often each is used: over the whole graph, of which this may be
+// a part, as what is used elsewhere must not be fused away.
+static void list_nodes(struct foreign_graph *graph, const struct ggml_graph *original) {
+    struct ggml_cgraph *theirs = &graph->theirs;
+    theirs->size = theirs->n_nodes = 0;
     for (size_t i = 0; i < graph->n_nodes; ++i) {
-        const size_t slot = ggml_hash_find_or_insert(theirs, graph->theirs.nodes[i]);
-        graph->theirs.use_counts[slot] = graph->use_counts[i] = original->use_counts[i];
+        struct ggml_tensor *node = &graph->shadows[graph->tensor_of[i]];
+        graph->use_counts[i] = original->use_counts[i];
+        if (!is_chosen(node)) continue;
+        theirs->nodes[theirs->n_nodes++] = node;
+        const size_t slot = ggml_hash_find_or_insert(&theirs->visited_hash_set, node);
+        theirs->use_counts[slot] = original->use_counts[i];
     }
 }
 
-// What a node outside computes is no business of the binary: it is a tensor like a constant.
+// What a node outside computes, or one that was not chosen, is no business of the binary: it is a
+// tensor like a constant.
 static void link_sources(const struct foreign_binary *binary, struct foreign_graph *graph) {
     for (size_t i = 0; i < graph->n_distinct; ++i) {
         const struct ggml_tensor *node = graph->from[i];
-        for (int j = 0; j < GGML_MAX_SRC; ++j) {
+        if (!is_chosen(node)) graph->shadows[i].op = GGML_OP_NONE;
+        for (int j = 0; j < GGML_MAX_SRC && is_chosen(node); ++j) {
             if (node->src[j]) graph->shadows[i].src[j] = shadow_of(binary, graph, node->src[j]);
         }
     }
@@ -115,11 +128,6 @@ static void link_sources(const struct foreign_binary *binary, struct foreign_gra
     }
     for (size_t i = graph->n_distinct; i < graph->n_tensors; ++i)
         graph->shadows[i].op = GGML_OP_NONE;
-    for (size_t i = 0; i < graph->n_distinct;
-         ++i) { // binaries from before the flag would compute it
-        if (!(graph->from[i]->flags & GGML_TENSOR_FLAG_COMPUTE))
-            graph->shadows[i].op = GGML_OP_NONE;
-    }
 }
 
 // One pass over nodes, sources and owners, by hash set: linear in the tensors of the graph. Nodes
@@ -141,15 +149,12 @@ struct foreign_graph *foreign_graph_new(const struct foreign_binary *binary,
     graph->n_nodes = n_nodes;
     graph->uid = original->uid;
     graph->n_freed = foreign_buffers_freed();
-    for (size_t i = 0; i < n_nodes; ++i) {
-        graph->theirs.nodes[i] = shadow_of(binary, graph, original->nodes[i]);
-        graph->tensor_of[i] = (int32_t)(graph->theirs.nodes[i] - graph->shadows);
-    }
+    for (size_t i = 0; i < n_nodes; ++i)
+        graph->tensor_of[i] =
+            (int32_t)(shadow_of(binary, graph, original->nodes[i]) - graph->shadows);
     graph->n_distinct = graph->n_tensors;
     link_sources(binary, graph);
-    count_uses(graph, original);
-    graph->theirs.size = 0;
-    graph->theirs.n_nodes = original->n_nodes;
+    list_nodes(graph, original);
     graph->theirs.uid = atomic_fetch_add(&next_uid, 1) + 1;
     return graph;
 }

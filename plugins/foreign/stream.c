@@ -140,9 +140,10 @@ static int32_t stream_graph_compute(ggml_backend_t backend, const struct ggml_gr
                       stream->device->name, graph->n_nodes);
         return GGML_HOST_OUT_OF_MEMORY;
     }
-    const enum ggml_status status =
-        FOREIGN_ENTRY(stream->binary, stream->theirs, stream_graph_compute,
-                      entry_t)(stream->theirs, foreign_graph_theirs(shadow));
+    struct ggml_cgraph *theirs = foreign_graph_theirs(shadow);
+    if (theirs->n_nodes == 0) return GGML_HOST_OK; // none was chosen
+    const enum ggml_status status = FOREIGN_ENTRY(
+        stream->binary, stream->theirs, stream_graph_compute, entry_t)(stream->theirs, theirs);
     if (status != GGML_STATUS_SUCCESS) {
         ggml_sdk_fail(GGML_HOST_FAILED, "%s: %s could not compute a graph of %d nodes (status %d)",
                       stream->device->name, stream->binary->path, graph->n_nodes, (int)status);

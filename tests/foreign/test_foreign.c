@@ -85,10 +85,30 @@ static void check_skipped(struct sums *s, ggml_backend_t stream) {
     ggml_backend_tensor_get(s->second, before, 0, sizeof(before));
     ggml_backend_tensor_set(s->a, other, 0, sizeof(other));
     s->second->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+    ggml_set_name(s->first, "used elsewhere");
     assert_int_equal(ggml_backend_graph_compute(stream, s->graph), GGML_STATUS_SUCCESS);
+    ggml_set_name(s->first, "");
     ggml_backend_tensor_get(s->second, after, 0, sizeof(after));
     assert_memory_equal(before, after, sizeof(after));
     s->second->flags |= GGML_TENSOR_FLAG_COMPUTE;
+}
+
+// An alternative that was not chosen has no memory, and stands among the others.
+static void check_nowhere(ggml_backend_t stream) {
+    struct sums s;
+    sums_new(&s, stream);
+    struct ggml_tensor *nowhere = ggml_add(s.ctx, s.first, s.a);
+    assert_null(nowhere->data);
+    ggml_graph_add_node(s.graph, nowhere);
+    assert_int_equal(s.graph->n_nodes, 3);
+    s.graph->nodes[1] = nowhere;
+    s.graph->nodes[2] = s.second;
+    sums_check(&s, stream, 1);
+    sums_check(&s, stream, 2);
+    // Alone it is no work at all.
+    struct ggml_cgraph part = ggml_graph_view(s.graph, 1, 2);
+    assert_int_equal(ggml_backend_graph_compute(stream, &part), GGML_STATUS_SUCCESS);
+    sums_free(&s);
 }
 
 static ggml_backend_reg_t open_file(const char *path) {
@@ -139,6 +159,7 @@ static void check_device(const char *path, const char *generation) {
     sums_check(&s, stream, 1);
     sums_check(&s, stream, 2);
     check_skipped(&s, stream);
+    check_nowhere(stream);
     assert_null(ggml_backend_alloc_buffer(stream, SIZE_MAX - 63));
     sums_new(&other, stream);
     sums_check(&other, stream, 3);

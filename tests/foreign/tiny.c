@@ -142,6 +142,7 @@ static enum ggml_status stream_compute(struct old_stream *stream, struct ggml_cg
     for (int i = 0; i < graph->n_nodes; ++i) {
         struct ggml_tensor *node = graph->nodes[i];
         const size_t slot = ggml_hash_find(&graph->visited_hash_set, node);
+        if (!node->buffer || !node->data) return GGML_STATUS_FAILED; // which ggml's look at
         if (ggml_op_is_empty(node->op)) continue;
         if (node->op != GGML_OP_ADD || !is_own(node) || !is_own(node->src[0]) ||
             !is_own(node->src[1]))
@@ -152,7 +153,9 @@ static enum ggml_status stream_compute(struct old_stream *stream, struct ggml_cg
         if (!again && node->src[0]->op == GGML_OP_ADD &&
             (i == 0 || node->src[0] != graph->nodes[i - 1]))
             return GGML_STATUS_FAILED;
-        const int uses = i + 1 < graph->n_nodes && graph->nodes[i + 1] != node ? 1 : 0;
+        const bool used_elsewhere = strcmp(node->name, "used elsewhere") == 0;
+        const bool used_here = i + 1 < graph->n_nodes && graph->nodes[i + 1] != node;
+        const int uses = used_here || used_elsewhere ? 1 : 0;
         if (slot == GGML_HASHSET_FULL || graph->use_counts[slot] != uses) return GGML_STATUS_FAILED;
         for (size_t j = 0; j < (size_t)node->ne[0]; ++j)
             store(node, j, load(node->src[0], j) + load(node->src[1], j));
