@@ -212,7 +212,8 @@ class Report:
     def write(self):
         o, rows = self.options, self.targets()
         day = time.strftime("%Y-%m-%d", time.gmtime(o.started))
-        name = re.sub(r"[^a-z0-9]+", "-", o.description.lower()).strip("-")
+        # A machine may have several devices of one description.
+        name = re.sub(r"[^a-z0-9]+", "-", f"{o.description} {o.device}".lower()).strip("-")
         path, system = os.path.join(o.output, f"{day}-{name}"), os.uname()
         with open(path + ".json", "w", encoding="utf-8") as stream:
             json.dump({"schema": "ggml-device-report/1", "date": day, "commit": o.commit, "device": o.device,

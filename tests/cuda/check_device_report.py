@@ -66,6 +66,10 @@ def main():
         program.ok(outcome(data, "Stress") == "cut off" and outcome(data, "Conformance") == "failed, status 4", "what hangs is cut off", page + text)
         code, text, page, data = run(os.path.join(folder, "late"), "--seconds", "0", tools=tools)
         program.ok(code == 1 and all(s["outcome"] == "no time" for s in data["stages"]), "nothing is begun without time", page + text)
+        for name in ("CUDA0", "CUDA1"):
+            run(os.path.join(folder, "twins"), "--seconds", "0", "--device", name, tools=tools)
+        pages = sorted(glob.glob(os.path.join(folder, "twins", "*")))
+        program.ok(len(pages) == 4, "two devices of one kind have a report each", " ".join(pages))
     sys.exit(finish())
 
 
