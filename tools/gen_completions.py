@@ -76,7 +76,13 @@ def bash(commands, lists):
            "    local name",
            "    while IFS= read -r name; do",
            '        [[ $name == "$cur"* ]] && COMPREPLY+=("$(printf %q "$name")")',
-           "    done < <(ggml-devices --names 2>/dev/null)", "}", ""]
+           "    done < <(ggml-devices --names 2>/dev/null)", "}", "",
+           "# Readline quotes what it is told are names of files.",
+           "_ggml_names_of() {",
+           "    local name", "    compopt -o filenames 2>/dev/null",
+           "    while IFS= read -r name; do",
+           '        COMPREPLY+=("$name")',
+           '    done < <(compgen "$1" -- "$cur")', "}", ""]
     for tool in sorted({command.tool for command in commands}):
         own = [command for command in commands if command.tool == tool]
         function = "_" + tool.replace("-", "_")
@@ -99,9 +105,9 @@ def bash(commands, lists):
                 elif kind == "devices":
                     out += [f'        {names}) _ggml_devices_known; return ;;']
                 elif kind == "files":
-                    out += [f'        {names}) COMPREPLY=($(compgen -f -- "$cur")); return ;;']
+                    out += [f'        {names}) _ggml_names_of -f; return ;;']
                 elif kind == "directories":
-                    out += [f'        {names}) COMPREPLY=($(compgen -d -- "$cur")); return ;;']
+                    out += [f'        {names}) _ggml_names_of -d; return ;;']
                 elif kind == "text":
                     out += [f"        {names}) return ;;"]
             every = " ".join(name for option in command.options for name in option[:2] if name)
@@ -110,12 +116,11 @@ def bash(commands, lists):
             if command.rest == "DEVICE":
                 out += ["        else", '            _ggml_devices_known']
             elif command.rest == "FILE":
-                out += ["        else", '            COMPREPLY=($(compgen -f -- "$cur"))']
+                out += ["        else", '            _ggml_names_of -f']
             elif command.rest == "COMMAND":
                 out += ["        else", '            COMPREPLY=($(compgen -c -- "$cur"))']
             out += ["        fi", "        ;;"]
-        out += ["    esac", "}", f"complete -o filenames -F {function} {tool}" if any(c.rest == "FILE" for c in own)
-                else f"complete -F {function} {tool}", ""]
+        out += ["    esac", "}", f"complete -F {function} {tool}", ""]
     return "\n".join(out)
 
 

@@ -27,13 +27,30 @@ def options_of(text):
     return set(re.findall(r"^ {2,6}(?:-\w, )?(--[\w-]+)", text, re.M))
 
 
-def complete(tool, *words, tools=os.path.dirname(PROGRAMS[0])):
-    """What bash would offer for the last word."""
+def complete_lines(tool, *words, tools=os.path.dirname(PROGRAMS[0]), cwd=None):
+    """What bash would offer for the last word, a line each."""
     script = (f'source "{BASH}"; COMP_WORDS=({tool} ' + " ".join(f"'{word}'" for word in words) +
               f"); COMP_CWORD={len(words)}; _{tool.replace('-', '_')}; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
     done = subprocess.run(["bash", "-c", script], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                          timeout=60, env={**os.environ, "PATH": tools + ":" + os.environ["PATH"]})
-    return set(done.stdout.split()) if not done.stderr else {done.stderr}
+                          timeout=60, cwd=cwd, env={**os.environ, "PATH": tools + ":" + os.environ["PATH"]})
+    return set(done.stdout.splitlines()) if not done.stderr else {done.stderr}
+
+
+def complete(tool, *words, **more):
+    """The same where no word has a blank in it."""
+    return {word for line in complete_lines(tool, *words, **more) for word in line.split()}
+
+
+def check_file_names():
+    """A file's name is one word, whatever is in it, and stands for no other file."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(f"{folder}/my folder")
+        for name in ("my plugin.so", "my*"):
+            open(f"{folder}/{name}", "w", encoding="utf-8").close()
+        files = complete_lines("ggml-bench", "figures", "--plugin", "my", cwd=folder)
+        check("names of files are whole", files == {"my folder", "my plugin.so", "my*"}, files)
+        folders = complete_lines("ggml-bench", "ops", "--plugin-path", "my", cwd=folder)
+        check("names of folders are whole", folders == {"my folder"}, folders)
 
 
 def check_hostile_names():
@@ -84,6 +101,7 @@ def main():
     check("devices are offered", "CPU" in complete("ggml-devices", "C") and
           "CPU" in complete("ggml-bench", "ops", "--device", "C"))
     check_hostile_names()
+    check_file_names()
     for shell, path in (("bash", BASH), ("zsh", ZSH), ("fish", FISH)):
         if shutil.which(shell):
             done = subprocess.run([shell, "-n", path], check=False, stderr=subprocess.PIPE, timeout=60)
