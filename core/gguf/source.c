@@ -98,7 +98,8 @@ bool gguf_source_append(struct gguf_source *source, struct gguf_bytes *bytes, si
 
 // Drops padding from the read-ahead buffer; the rest of it is skipped by the offset alone.
 bool gguf_source_align(struct gguf_source *source, size_t alignment) {
-    uint64_t left = (alignment - source->offset % alignment) % alignment;
+    const uint64_t past = (source->offset - source->begin) % alignment;
+    const uint64_t left = (alignment - past) % alignment;
     if (left > gguf_source_left(source)) return ended(source, (size_t)left);
     const uint64_t held = left < source->n_ahead ? left : source->n_ahead;
     source->n_ahead -= (size_t)held;

@@ -12,6 +12,7 @@ struct gguf_source {
     gguf_reader_callback_t read;
     void *userdata;
     size_t max_chunk; // most bytes per call of `read`, 0: any
+    uint64_t begin;   // of the file, from which padding is counted
     uint64_t offset;  // of the next byte
     uint64_t end;     // no byte lies at or behind it
     size_t n_ahead;   // bytes already read from `offset` on, at the end of what `ahead` holds
@@ -25,7 +26,7 @@ uint64_t gguf_source_left(const struct gguf_source *source);
 bool gguf_source_read(struct gguf_source *source, void *out, size_t size);
 // Appends the next bytes; allocates memory only as they arrive. [stream]
 bool gguf_source_append(struct gguf_source *source, struct gguf_bytes *bytes, size_t size);
-// Skips to the next multiple of a power of two. [stream]
+// Skips to the next multiple of a power of two behind the beginning. [stream]
 bool gguf_source_align(struct gguf_source *source, size_t alignment);
 // Records a damaged file at the present offset; always false. [stream]
 bool gguf_source_damaged(const struct gguf_source *source, const char *format, ...)

@@ -63,7 +63,7 @@ struct gguf_context *gguf_init_from_file_ptr(FILE *file, struct gguf_init_params
         return NULL;
     }
     source.userdata = &place;
-    place.offset = source.offset;
+    place.offset = source.begin = source.offset;
     return gguf_read(&source, params);
 }
 

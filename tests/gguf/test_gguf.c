@@ -518,12 +518,10 @@ static void test_writing_what_has_no_data_fails(void **state) {
     free_model(&model);
 }
 
-// A file that does not begin at the start of the stream: offsets are those of the stream.
-static void test_file_inside_a_file(void **state) {
-    (void)state;
+// A file that begins `start` bytes behind that of the stream: data_offset is the stream's, padding
+// is counted from where the file begins, as the writer counts it.
+static void read_inside_a_file(size_t start) {
     struct ggml_context *tensors;
-    const size_t start =
-        64; // a multiple of the alignment, as the writer counts from its first byte
     FILE *stream = tmpfile();
     build_good_file(&file);
     for (size_t i = 0; i < start; ++i) {
@@ -539,6 +537,14 @@ static void test_file_inside_a_file(void **state) {
     fclose(stream);
     gguf_free(ctx);
     ggml_free(tensors);
+}
+
+static void test_file_inside_a_file(void **state) {
+    (void)state;
+    static const size_t starts[] = {1, 16, 31, 64, 100};
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); ++i) {
+        read_inside_a_file(starts[i]);
+    }
 }
 
 static size_t read_image(void *userdata, void *out, uint64_t offset, size_t size) {
