@@ -102,8 +102,8 @@ typedef size_t (*gguf_reader_callback_t)(void *userdata, void *output, uint64_t 
 GGML_API struct gguf_context *gguf_init_empty(void);
 
 // From an open file, at its position, which need not be 0 nor aligned: a GGUF file inside another,
-// whose padding counts from its own first byte. It stays open, its position is then undefined.
-// Blocks. [any-thread]
+// whose padding counts from its own first byte. It stays open, at the end of what was read: of the
+// data, or where that isn't read of the last tensor's description. Blocks. [any-thread]
 GGML_API struct gguf_context *gguf_init_from_file_ptr(FILE *file, struct gguf_init_params params);
 
 // From a file by name (UTF-8), which is closed again. Blocks. [any-thread]

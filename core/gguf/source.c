@@ -71,6 +71,7 @@ static size_t take_ahead(struct gguf_source *source, void *out, size_t size) {
 bool gguf_source_read(struct gguf_source *source, void *out, size_t size) {
     unsigned char *bytes = out;
     if (size > gguf_source_left(source)) return ended(source, size);
+    source->taken = source->offset + size;
     size_t n = take_ahead(source, bytes, size);
     if (size - n >= sizeof(source->ahead)) return fetch_all(source, bytes + n, size - n);
     while (n < size) {

@@ -14,6 +14,7 @@ struct gguf_source {
     size_t max_chunk; // most bytes per call of `read`, 0: any
     uint64_t begin;   // of the file, from which padding is counted
     uint64_t offset;  // of the next byte
+    uint64_t taken;   // behind the last byte that was asked for
     uint64_t end;     // no byte lies at or behind it
     size_t n_ahead;   // bytes already read from `offset` on, at the end of what `ahead` holds
     size_t n_held;

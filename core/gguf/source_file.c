@@ -63,8 +63,11 @@ struct gguf_context *gguf_init_from_file_ptr(FILE *file, struct gguf_init_params
         return NULL;
     }
     source.userdata = &place;
-    place.offset = source.begin = source.offset;
-    return gguf_read(&source, params);
+    place.offset = source.begin = source.taken = source.offset;
+    struct gguf_context *ctx = gguf_read(&source, params);
+    // Not behind what was read ahead: what follows is the caller's.
+    seek_file(file, (file_offset)source.taken, SEEK_SET);
+    return ctx;
 }
 
 // Opened for this call only.

@@ -547,6 +547,31 @@ static void test_file_inside_a_file(void **state) {
     }
 }
 
+// The stream stands behind what was read of the first file, not behind what was read ahead.
+static void test_files_one_after_the_other(void **state) {
+    (void)state;
+    FILE *stream = tmpfile();
+    build_good_file(&file);
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(fwrite(file.bytes, 1, file.size, stream), file.size);
+    }
+    rewind(stream);
+    for (int i = 1; i <= 2; ++i) {
+        struct ggml_context *tensors;
+        struct gguf_context *ctx =
+            gguf_init_from_file_ptr(stream, (struct gguf_init_params){.ctx = &tensors});
+        assert_non_null(ctx);
+        assert_int_equal(ftell(stream), i * (long)file.size);
+        gguf_free(ctx);
+        ggml_free(tensors);
+    }
+    rewind(stream);
+    struct gguf_context *ctx = gguf_init_from_file_ptr(stream, (struct gguf_init_params){0});
+    assert_in_range(ftell(stream), gguf_get_data_offset(ctx) - 31, gguf_get_data_offset(ctx));
+    gguf_free(ctx);
+    fclose(stream);
+}
+
 static size_t read_image(void *userdata, void *out, uint64_t offset, size_t size) {
     const struct file_image *image = userdata;
     if (offset >= image->size) return 0;
@@ -620,6 +645,7 @@ int main(void) {
         cmocka_unit_test(test_what_could_not_be_put_in_is_not_left_out),
         cmocka_unit_test(test_writing_what_has_no_data_fails),
         cmocka_unit_test(test_file_inside_a_file),
+        cmocka_unit_test(test_files_one_after_the_other),
         cmocka_unit_test(test_callback_in_chunks_of_any_size),
         cmocka_unit_test(test_writer_equals_the_format),
         cmocka_unit_test(test_sources_that_are_not_there),
