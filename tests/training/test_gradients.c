@@ -181,6 +181,19 @@ static tensor_t build_permute(struct ggml_context *ctx, tensor_t *x) {
     return ggml_sqr(ctx, ggml_cont(ctx, ggml_permute(ctx, x[0], 2, 0, 3, 1)));
 }
 
+// Functions whose gradient arrives permuted, so that the elements of its rows lie apart.
+static tensor_t build_before_transpose(struct ggml_context *ctx, tensor_t *x) {
+    tensor_t y = ggml_div(ctx, ggml_mul(ctx, ggml_sqr(ctx, ggml_relu(ctx, x[0])), x[1]), x[1]);
+    return ggml_cont(ctx, ggml_transpose(ctx, ggml_add(ctx, y, ggml_sin(ctx, x[0]))));
+}
+
+// Both parts of the gradient are permuted.
+static tensor_t build_two_permutations(struct ggml_context *ctx, tensor_t *x) {
+    tensor_t a = ggml_cont(ctx, ggml_permute(ctx, x[0], 2, 0, 1, 3));
+    tensor_t b = ggml_cont(ctx, ggml_permute(ctx, x[0], 1, 2, 0, 3));
+    return ggml_mul(ctx, ggml_reshape_1d(ctx, a, 24), ggml_reshape_1d(ctx, b, 24));
+}
+
 static tensor_t build_repeat(struct ggml_context *ctx, tensor_t *x) {
     return ggml_repeat_4d(ctx, x[0], 2 * x[0]->ne[0], 3 * x[0]->ne[1], x[0]->ne[2], 2);
 }
@@ -289,6 +302,10 @@ static const struct gradient_case cases[] = {
     {"view", build_view, {{NORMAL, {4, 4, 1, 1}}}},
     {"views that overlap", build_views, {{NORMAL, {12, 1, 1, 1}}}},
     {"permute", build_permute, {{NORMAL, {2, 3, 4, 2}}}},
+    {"before a transposition",
+     build_before_transpose,
+     {{AWAY, {3, 4, 2, 1}}, {POSITIVE, {3, 4, 2, 1}}}},
+    {"two permutations", build_two_permutations, {{NORMAL, {2, 3, 4, 1}}}},
     {"get_rows", build_get_rows, {{NORMAL, {4, 3, 1, 1}}, {FIRST_TWO, {5, 1, 1, 1}}}},
     {"diag_mask", build_diag_mask, {{NORMAL, {5, 4, 2, 1}}}},
     {"soft_max", build_soft_max, {{NORMAL, {6, 3, 2, 1}}}},

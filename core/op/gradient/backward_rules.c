@@ -15,6 +15,12 @@ static tensor_t contiguous(struct backward *pass, tensor_t x) {
     return ggml_is_contiguous(x) ? x : ggml_cont(pass->ctx, x);
 }
 
+// Element-wise operations take rows whose elements are neighbours: what may be the gradient of one
+// is copied where a permutation has moved them apart.
+static tensor_t with_dense_rows(struct backward *pass, tensor_t x) {
+    return ggml_is_contiguous_rows(x) ? x : ggml_cont(pass->ctx, x);
+}
+
 // Sums over what a broadcast repeated.
 static tensor_t reduced(struct backward *pass, tensor_t g, tensor_t like) {
     return ggml_are_same_shape(g, like) ? g : ggml_repeat_back(pass->ctx, g, like);
@@ -106,13 +112,14 @@ static void rule_permute(struct backward *pass, tensor_t node, tensor_t g) {
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
         back[node->op_params[i] & 3] = i;
     }
-    backward_give(pass, node->src[0],
-                  ggml_permute(pass->ctx, g, back[0], back[1], back[2], back[3]));
+    g = ggml_permute(pass->ctx, g, back[0], back[1], back[2], back[3]);
+    backward_give(pass, node->src[0], with_dense_rows(pass, g));
 }
 
 // A transposition is its own inverse.
 static void rule_transpose(struct backward *pass, tensor_t node, tensor_t g) {
-    backward_give(pass, node->src[0], ggml_transpose(pass->ctx, g));
+    g = ggml_transpose(pass->ctx, g);
+    backward_give(pass, node->src[0], with_dense_rows(pass, g));
 }
 
 // Rows that were taken several times get the sum of their gradients.
