@@ -99,7 +99,9 @@ struct ggml_opt_params {
     struct ggml_tensor *outputs;         // static graphs: computed from inputs and parameters
     enum ggml_opt_loss_type loss_type;   // what is minimised
     enum ggml_opt_build_type build_type; // FORWARD: evaluates only; OPT: trains
-    int32_t opt_period; // evaluations per step, >= 1: gradients are added up meanwhile
+    // Evaluations with gradients per step, >= 1: gradients are added up meanwhile and begin at 0
+    // after it, with GRAD too, which takes no step. Evaluations without gradients don't count.
+    int32_t opt_period;
     ggml_opt_get_optimizer_params get_opt_pars; // not NULL
     void *get_opt_pars_ud;                      // its userdata
     enum ggml_opt_optimizer_type optimizer;     // how parameters are stepped

@@ -106,7 +106,7 @@ bool opt_alloc(struct ggml_opt_context *opt, bool backward) {
         return false;
     }
     opt->next = next_type(opt, backward);
-    if (backward && opt->in_period == 0 && opt->build_type == GGML_OPT_BUILD_TYPE_OPT)
+    if (opt->next != GGML_OPT_BUILD_TYPE_FORWARD && opt->in_period == 0)
         opt_clear_state(opt, false);
     if (!opt->static_graphs && !opt->allocated) return opt->ready = build_and_make_ready(opt);
     opt->ready = make_ready(opt);

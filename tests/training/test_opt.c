@@ -234,6 +234,42 @@ static void test_accumulated_gradients(void **state) {
     check_accumulation(GGML_OPT_OPTIMIZER_TYPE_ADAMW);
 }
 
+// A context for gradients only has the sums of one period's evaluations: parameters don't move, so
+// that they are the same each time.
+static void check_sums_of_periods(int32_t period) {
+    struct model m = new_model(N_POINTS / 2);
+    struct ggml_context *compute = new_context();
+    struct ggml_opt_params params =
+        ggml_opt_default_params(sched, GGML_OPT_LOSS_TYPE_MEAN_SQUARED_ERROR);
+    params.ctx_compute = compute;
+    params.inputs = m.inputs;
+    params.outputs = outputs_of(compute, &m);
+    params.build_type = GGML_OPT_BUILD_TYPE_GRAD;
+    params.opt_period = period;
+    ggml_opt_context_t opt = ggml_opt_init(params);
+    ggml_opt_dataset_t set = new_points(1);
+    float sums[3];
+    for (int i = 0; i < 3; ++i) {
+        for (int k = 0; k < period; ++k)
+            run_batch(opt, set, k, true, NULL);
+        sums[i] = value_of(ggml_opt_grad_acc(opt, m.w), 0);
+    }
+    assert_true(fabsf(sums[0]) > 1e-3f);
+    assert_true(fabsf(sums[1] - sums[0]) < 1e-6f);
+    assert_true(fabsf(sums[2] - sums[0]) < 1e-6f);
+    assert_float_equal(value_of(m.w, 0), 0.0f, 0.0f);
+    ggml_opt_dataset_free(set);
+    ggml_opt_free(opt);
+    ggml_free(compute);
+    free_model(&m);
+}
+
+static void test_gradients_without_steps(void **state) {
+    (void)state;
+    check_sums_of_periods(1);
+    check_sums_of_periods(2);
+}
+
 // The graph is built anew for each step.
 static void run_dynamic(ggml_opt_context_t opt, struct model *m, ggml_opt_dataset_t set, int64_t i,
                         bool backward, ggml_opt_result_t result) {
@@ -618,6 +654,7 @@ int main(void) {
         cmocka_unit_test(test_shuffle_moves_whole_shards),
         cmocka_unit_test(test_bad_data_sets_are_refused),
         cmocka_unit_test(test_accumulated_gradients),
+        cmocka_unit_test(test_gradients_without_steps),
         cmocka_unit_test(test_dynamic_graphs_do_the_same),
         cmocka_unit_test(test_forward_and_reset),
         cmocka_unit_test(test_contexts_by_turns),
