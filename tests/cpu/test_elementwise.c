@@ -271,7 +271,8 @@ static double glu_oracle(const struct ggml_tensor *y, const int64_t *i, const vo
     case GGML_GLU_OP_GEGLU_QUICK: return x * sigmoid(1.702 * x) * g;
     default: break;
     }
-    const double limit = 3, xl = fmin(x, limit), gl = fmax(-limit, fmin(g, limit));
+    const double limit = 3, xl = x > limit ? limit : x;
+    const double gl = g > limit ? limit : g < -limit ? -limit : g;
     return ggml_get_glu_op(y) == GGML_GLU_OP_SWIGLU_OAI ? xl * sigmoid(1.5 * xl) * (gl + 1)
                                                         : xl * sigmoid(xl) * gl;
 }
@@ -311,6 +312,23 @@ static void test_limited_swiglu(void **state) {
     ggml_free(ctx);
 }
 
+// Every pair of some numbers, in rows that vectors end within.
+static void test_glu_of_special_values(void **state) {
+    (void)state;
+    static const float special[] = {-9.0f, -2.0f, -0.0f, 0.5f, 2.0f, 9.0f, INFINITY, NAN, 3.0f};
+    static const bool no = false;
+    struct ggml_context *ctx = test_context(2);
+    struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 81);
+    struct ggml_tensor *g = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 81);
+    for (int i = 0; i < 81; ++i) {
+        ggml_set_f32_1d(x, i, special[i / 9]);
+        ggml_set_f32_1d(g, i, i % 9 == 0 ? -INFINITY : special[i % 9]);
+    }
+    test_against(ctx, ggml_swiglu_oai(ctx, x, g, 1.5f, 3.0f), glu_oracle, &no, "swiglu_oai");
+    test_against(ctx, ggml_swiglu_clamp(ctx, x, g, 3.0f), glu_oracle, &no, "swiglu_clamp");
+    ggml_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_binary_types),
@@ -323,6 +341,7 @@ int main(void) {
         cmocka_unit_test(test_special_values),
         cmocka_unit_test(test_glu_family),
         cmocka_unit_test(test_limited_swiglu),
+        cmocka_unit_test(test_glu_of_special_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

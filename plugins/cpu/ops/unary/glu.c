@@ -16,18 +16,24 @@ typedef void (*glu_fn)(float *y, const float *x, const float *g, int64_t n, cons
         }                                                                                          \
     }
 
+// No more than a limit, and no less than its negative. NaN stays NaN: it compares as false.
+static inline float at_most(float x, float limit) {
+    return x > limit ? limit : x;
+}
+
+static inline float within(float x, float limit) {
+    return at_most(x < -limit ? -limit : x, limit);
+}
+
 // SwiGLU of OpenAI's gpt-oss: both inputs are limited. p[2] alpha, p[3] limit.
 static inline float swiglu_oai(float x, float g, const float *p) {
-    const float limited_x = x < p[3] ? x : p[3];
-    const float high = g > -p[3] ? g : -p[3];
-    const float limited_g = high < p[3] ? high : p[3];
+    const float limited_x = at_most(x, p[3]), limited_g = within(g, p[3]);
     return limited_x / (1.0f + cpu_expf(-p[2] * limited_x)) * (limited_g + 1.0f);
 }
 
 // SwiGLU with limits: of x from above, of the gate on both sides. p[3] limit.
 static inline float swiglu_clamp(float x, float g, const float *p) {
-    const float high = g > -p[3] ? g : -p[3];
-    return cpu_siluf(x < p[3] ? x : p[3]) * (high < p[3] ? high : p[3]);
+    return cpu_siluf(at_most(x, p[3])) * within(g, p[3]);
 }
 
 GLU(reglu, (x > 0.0f ? x : 0.0f) * g)
