@@ -64,6 +64,27 @@ static void test_pool(void **state) {
     }
 }
 
+// NaN is the maximum of a window that has nothing else, or where no number follows it.
+static void test_maximum_of_nan(void **state) {
+    (void)state;
+    static const float rows[15] = {NAN, NAN, NAN, 1, NAN, 2, 2, NAN, 1, NAN, 3, NAN, 1, 2, 3};
+    static const float largest[5] = {NAN, 2, 1, NAN, 3};
+    struct ggml_context *ctx = test_context(2);
+    struct ggml_tensor *line = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 15);
+    memcpy(line->data, rows, sizeof(rows));
+    struct ggml_tensor *plane = ggml_reshape_2d(ctx, line, 3, 5);
+    struct ggml_tensor *pooled[2] = {ggml_pool_1d(ctx, line, GGML_OP_POOL_MAX, 3, 3, 0),
+                                     ggml_pool_2d(ctx, plane, GGML_OP_POOL_MAX, 3, 1, 3, 1, 0, 0)};
+    for (int k = 0; k < 2; ++k) {
+        assert_int_equal(test_compute(test_graph(ctx, pooled[k]), 1), GGML_STATUS_SUCCESS);
+        for (int i = 0; i < 5; ++i) {
+            const float got = ggml_get_f32_1d(pooled[k], i);
+            assert_true(isnan(largest[i]) ? isnan(got) : got == largest[i]);
+        }
+    }
+    ggml_free(ctx);
+}
+
 // Whether (x, y) is where the maximum of window (ox, oy) is first found.
 static bool takes_maximum(const struct ggml_tensor *in, const struct pooling *p, const int64_t *i,
                           int64_t ox, int64_t oy) {
@@ -313,6 +334,7 @@ static void test_sequences(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_maximum_of_nan),
         cmocka_unit_test(test_pool_back),
         cmocka_unit_test(test_upscale_by_hand),
         cmocka_unit_test(test_upscale_of_a_plane),

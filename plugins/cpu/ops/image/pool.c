@@ -19,14 +19,15 @@ static struct span span_of(int64_t i, int k, int s, int p, int64_t n) {
 // Largest element or mean of a window; 0 for the mean of an empty one.
 static float pool(const struct ggml_tensor *a, const char *plane, struct span x, struct span y,
                   int op, double divisor) {
-    // As ggml's: a window that has only padding yields -FLT_MAX.
+    // As ggml's: a window that has only padding yields -FLT_MAX, and NaN counts until a number
+    // follows it, so that a window of nothing else yields NaN.
     float largest = -FLT_MAX;
     double sum = 0.0;
     for (int64_t iy = y.begin; iy < y.end; ++iy) {
         const char *row = plane + (size_t)iy * a->nb[1];
         for (int64_t ix = x.begin; ix < x.end; ++ix) {
             const float value = cpu_float_at(row + (size_t)ix * a->nb[0], a->type);
-            largest = value > largest ? value : largest;
+            largest = largest > value ? largest : value;
             sum += (double)value;
         }
     }
