@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "ggml-backend-impl.h"
 #include "ggml-by-name.h"
 #include "ggml-host.h"
 #include "ggml-impl.h"
@@ -179,6 +180,25 @@ static void check_device(const char *path, const char *generation) {
 static void test_version_3(void **state) {
     (void)state;
     check_device(FOREIGN_FOLDER "/v3/libggml-tiny.so", "interface 3");
+}
+
+// Whether hosts tell the device's buffers of each tensor that is placed.
+static bool is_told(ggml_backend_dev_t device) {
+    ggml_backend_buffer_t buffer =
+        ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(device), 64);
+    assert_non_null(buffer);
+    const bool told = buffer->table->init_tensor != NULL;
+    ggml_backend_buffer_free(buffer);
+    return told;
+}
+
+// One that attaches nothing needs not be told, and works as others do.
+static void test_only_buffers_that_attach_something_are_told(void **state) {
+    (void)state;
+    check_device(FOREIGN_FOLDER "/v3/more/libggml-plain.so", "interface 3");
+    assert_false(is_told(ggml_backend_dev_by_name("foreign-Tiny0")));
+    check_device(FOREIGN_FOLDER "/v3/libggml-tiny.so", "interface 3");
+    assert_true(is_told(ggml_backend_dev_by_name("foreign-Tiny0")));
 }
 
 static void test_repeated_graph(void **state) {
@@ -591,6 +611,7 @@ int main(void) {
         cmocka_unit_test(test_a_process_without_standard_files),
         cmocka_unit_test(test_version_2),
         cmocka_unit_test(test_many_devices),
+        cmocka_unit_test(test_only_buffers_that_attach_something_are_told),
         cmocka_unit_test(test_servers_are_added),
         cmocka_unit_test(test_a_server_that_is_added_again_is_not_tried_again),
         cmocka_unit_test(test_a_known_server_waits_for_no_other),

@@ -23,7 +23,17 @@ static struct old_buft type;
 static struct old_reg reg;
 static struct old_device more[64];   // the first is `device` itself
 static struct old_device far_device; // of a server
-static int mark;                     // what `extra` of its tensors points to
+static int mark;                     // what `extra` of its tensors points to:
+
+#ifdef TINY_PLAIN // to nothing, as its buffers are not told of their tensors
+enum { ATTACHES = 0 };
+#else
+enum { ATTACHES = 1 };
+#endif
+
+static void *attached(void) {
+    return ATTACHES ? &mark : NULL;
+}
 
 // What tests ask for: how often graphs came with a number that had come before.
 static int n_known_graphs;
@@ -50,14 +60,14 @@ static void *buffer_base(struct old_buffer *buffer) {
 
 static enum ggml_status buffer_init_tensor(struct old_buffer *buffer, struct ggml_tensor *tensor) {
     if ((void *)tensor->buffer != buffer) return GGML_STATUS_FAILED;
-    tensor->extra = &mark;
+    tensor->extra = attached();
     return GGML_STATUS_SUCCESS;
 }
 
 static void buffer_set_tensor(struct old_buffer *buffer, struct ggml_tensor *tensor,
                               const void *data, size_t offset, size_t size) {
     uint8_t *to = (uint8_t *)tensor->data + offset;
-    if ((void *)tensor->buffer != buffer || tensor->extra != &mark) abort();
+    if ((void *)tensor->buffer != buffer || tensor->extra != attached()) abort();
     for (size_t i = 0; i < size; ++i)
         to[i] = (uint8_t) ~((const uint8_t *)data)[i];
 }
@@ -65,7 +75,7 @@ static void buffer_set_tensor(struct old_buffer *buffer, struct ggml_tensor *ten
 static void buffer_get_tensor(struct old_buffer *buffer, const struct ggml_tensor *tensor,
                               void *data, size_t offset, size_t size) {
     const uint8_t *from = (const uint8_t *)tensor->data + offset;
-    if ((void *)tensor->buffer != buffer || tensor->extra != &mark) abort();
+    if ((void *)tensor->buffer != buffer || tensor->extra != attached()) abort();
     for (size_t i = 0; i < size; ++i)
         ((uint8_t *)data)[i] = (uint8_t)~from[i];
 }
@@ -73,7 +83,7 @@ static void buffer_get_tensor(struct old_buffer *buffer, const struct ggml_tenso
 // As that of ggml's Vulkan backend: whole words.
 static void buffer_memset(struct old_buffer *buffer, struct ggml_tensor *tensor, uint8_t value,
                           size_t offset, size_t size) {
-    if ((void *)tensor->buffer != buffer || tensor->extra != &mark) abort();
+    if ((void *)tensor->buffer != buffer || tensor->extra != attached()) abort();
     memset((uint8_t *)tensor->data + offset / 4 * 4, ~value, size / 4 * 4);
 }
 
@@ -93,7 +103,7 @@ static struct old_buffer *type_alloc(struct old_buft *buft, size_t size) {
     struct old_buffer *buffer = calloc(1, sizeof(*buffer));
     buffer->free_buffer = buffer_free;
     buffer->get_base = buffer_base;
-    buffer->init_tensor = buffer_init_tensor;
+    if (ATTACHES) buffer->init_tensor = buffer_init_tensor;
     buffer->memset_tensor = buffer_memset;
     buffer->set_tensor = buffer_set_tensor;
     buffer->get_tensor = buffer_get_tensor;
@@ -132,7 +142,7 @@ static void store(struct ggml_tensor *tensor, size_t i, float value) {
 
 static bool is_own(const struct ggml_tensor *tensor) {
     const struct old_buffer *buffer = (const struct old_buffer *)tensor->buffer;
-    return buffer && buffer->buft == &type && tensor->extra == &mark;
+    return buffer && buffer->buft == &type && tensor->extra == attached();
 }
 
 static enum ggml_status stream_compute(struct old_stream *stream, struct ggml_cgraph *graph) {
