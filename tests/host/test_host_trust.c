@@ -238,6 +238,24 @@ static void test_only_sums_of_the_list_are_loaded(void **state) {
     expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "SHA-256"); // as it was
 }
 
+// A descriptor of it may be closed by a program that closes all, and be the program's own when the
+// plugin is unloaded. The file isn't given back meanwhile: another one would get its inode.
+static void test_a_plugin_keeps_its_file_and_no_descriptor(void **state) {
+    (void)state;
+    char sum[2 * GGML_SHA256_SIZE + 1], path[600];
+    ggml_backend_reg_t reg;
+    add_as("ggml-marker.so", "ggml-marker.so");
+    sum_of("ggml-marker.so", sum);
+    write_list("", sum, "  ggml-marker.so\n");
+    snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, "ggml-marker.so"));
+    const size_t before = count_open_files();
+    assert_int_equal(ggml_plugin_load(path, &reg), GGML_HOST_OK);
+    assert_int_equal(count_open_files(), before);
+    assert_true(is_mapped(path));
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    assert_false(is_mapped(path));
+}
+
 static void test_only_sums_of_the_listed_file_are_loaded(void **state) {
     (void)state;
     char sum[2 * GGML_SHA256_SIZE + 1];
@@ -571,6 +589,7 @@ int main(int argc, char **argv) {
         TEST(test_the_rule_can_be_put_aside),
         TEST(test_only_sums_of_the_list_are_loaded),
         TEST(test_only_sums_of_the_listed_file_are_loaded),
+        TEST(test_a_plugin_keeps_its_file_and_no_descriptor),
         TEST(test_the_file_that_was_checked_is_mapped),
         TEST(test_f2_what_a_path_led_to_meanwhile_is_refused),
         TEST(test_the_file_that_was_opened_is_the_one_that_is_trusted),

@@ -6,11 +6,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef __linux__
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #endif
 
@@ -133,6 +133,17 @@ void plugin_file_close(struct plugin_file *file) {
     close((int)file->handle);
     if (file->original >= 0) close((int)file->original);
     file->handle = file->original = -1;
+}
+
+// A page that nobody can touch.
+void *plugin_file_pin(const struct plugin_file *file) {
+    if (file->original < 0) return NULL;
+    void *pin = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE, (int)file->original, 0);
+    return pin == MAP_FAILED ? NULL : pin;
+}
+
+void plugin_file_unpin(void *pin) {
+    if (pin) munmap(pin, 1);
 }
 
 #if defined(__linux__) && defined(F_SEAL_WRITE)

@@ -106,6 +106,16 @@ void plugin_file_close(struct plugin_file *file) {
     file->handle = -1;
 }
 
+// There are no sealed copies.
+void *plugin_file_pin(const struct plugin_file *file) {
+    (void)file;
+    return NULL;
+}
+
+void plugin_file_unpin(void *pin) {
+    (void)pin;
+}
+
 struct image_source plugin_file_source(const struct plugin_file *file, const char *path) {
     return (struct image_source){read_handle, (void *)(uintptr_t)file, file->id.size,
                                  label_of(path)};

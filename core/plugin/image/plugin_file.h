@@ -44,6 +44,12 @@ enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out
 enum ggml_host_status plugin_file_seal(struct plugin_file *file, const char *path);
 // NULL or one that is not open does nothing. [stream]
 void plugin_file_close(struct plugin_file *file);
+// Of a sealed copy: keeps the file itself on its disk, so that no other one gets its inode, and no
+// descriptor, which a program that closes all of them might have for a file of its own afterwards.
+// NULL if it is none, or can't be mapped. [any-thread]
+void *plugin_file_pin(const struct plugin_file *file);
+// NULL does nothing. [any-thread]
+void plugin_file_unpin(void *pin);
 // What image readers read from; valid while the file is open and the path lives. [any-thread]
 struct image_source plugin_file_source(const struct plugin_file *file, const char *path);
 // DAMAGED_FILE if it was written to, moved or exchanged since it was opened; with `by_path` the

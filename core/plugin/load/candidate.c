@@ -403,8 +403,7 @@ enum ggml_host_status candidate_start(struct candidate *candidate,
     struct process_state state;
     process_state_save(&state);
     status = candidate->builtin ? GGML_HOST_OK : map(candidate, plugin);
-    plugin->pin.handle = candidate->file.original;
-    candidate->file.original = -1;
+    plugin->pin = plugin_file_pin(&candidate->file);
     plugin_file_close(&candidate->file);
     if (status == GGML_HOST_OK) status = enter(candidate, plugin);
     process_state_restore(&state, candidate->name, "while it was started");

@@ -35,7 +35,6 @@ struct host_plugin *plugin_new(const char *path, const char *name) {
     const bool is_file = search_path_is_absolute(path);
     if (is_file) plugin->folder = folder_of(&plugin->arena, path);
     plugin->reg_name = "";
-    plugin->pin.handle = plugin->pin.original = -1;
     plugin->contract_minor = GGML_CONTRACT_MINOR;
     if (plugin->path && plugin->name && (plugin->folder || !is_file)) return plugin;
 fail:
@@ -92,7 +91,7 @@ void plugin_free(struct host_plugin *plugin) {
         dl_close(plugin->library);
     }
     process_state_restore(&state, plugin->name, "while it was shut down");
-    plugin_file_close(&plugin->pin);
+    plugin_file_unpin(plugin->pin);
     arena_free(&plugin->arena);
     ggml_mem_free(plugin);
 }

@@ -46,7 +46,7 @@ struct host_plugin {
     const char *name;   // "" if registered by hand
     const char *reg_name;
     struct plugin_file_id id; // zero unless from a file
-    struct plugin_file pin;   // that file if a copy of it is mapped: no other gets its inode
+    void *pin;                // of that file if a copy of it is mapped, see plugin_file_pin()
     uint32_t flags;           // enum ggml_plugin_flag
     int contract_minor;       // of its note; the host's own if registered by hand
     bool stays;               // its library is never unmapped
