@@ -256,6 +256,45 @@ static void test_a_second_load_that_fails_changes_nothing(void **state) {
     assert_string_equal(find_record(path)->path, "");
 }
 
+// Records of plugins that run from this path.
+static size_t count_running(const char *path, ggml_backend_reg_t reg) {
+    ggml_plugin_report_t report = ggml_plugin_report_new();
+    size_t count = 0;
+    assert_non_null(report);
+    for (size_t i = 0; i < ggml_plugin_report_count(report); ++i) {
+        const struct ggml_plugin_record *record = ggml_plugin_report_get(report, i);
+        count += strcmp(record->path, path) == 0 && record->reg == reg;
+    }
+    ggml_plugin_report_free(report);
+    return count;
+}
+
+// As after an update to a plugin of another name: both run, and both have a record.
+static void test_a_second_load_of_another_file_keeps_the_first_record(void **state) {
+    (void)state;
+    ggml_backend_reg_t first, second;
+    char path[600];
+    add("ggml-marker.so");
+    add("ggml-other.so");
+    snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, "ggml-marker.so"));
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(ggml_plugin_load(path, &first), GGML_HOST_OK);
+        assert_int_equal(rename(path, plugin_dir_path(&dir, "moved")), 0);
+        assert_int_equal(rename(plugin_dir_path(&dir, "ggml-other.so"), path), 0);
+        assert_int_equal(ggml_plugin_load(path, &second), GGML_HOST_OK);
+        assert_ptr_not_equal(second, first);
+        assert_int_equal(count_running(path, first), 1);
+        assert_int_equal(count_running(path, second), 1);
+        assert_int_equal(ggml_plugin_unload(i == 0 ? first : second), GGML_HOST_OK);
+        assert_int_equal(count_running(path, first), i);
+        assert_int_equal(count_running(path, second), 1 - i);
+        assert_int_equal(ggml_plugin_unload(i == 0 ? second : first), GGML_HOST_OK);
+        assert_string_equal(find_record(path)->path, "");
+        assert_int_equal(rename(path, plugin_dir_path(&dir, "ggml-other.so")), 0);
+        assert_int_equal(rename(plugin_dir_path(&dir, "moved"), path), 0);
+    }
+}
+
 static void test_a_relative_path_is_refused(void **state) {
     (void)state;
     ggml_backend_reg_t reg = NULL;
@@ -679,6 +718,7 @@ int main(void) {
         HOST_TEST(test_load_by_path),
         HOST_TEST(test_computing_is_no_change_of_the_floats),
         HOST_TEST(test_a_second_load_that_fails_changes_nothing),
+        HOST_TEST(test_a_second_load_of_another_file_keeps_the_first_record),
         HOST_TEST(test_a_relative_path_is_refused),
         HOST_TEST(test_a_path_of_5000_characters_is_refused),
         HOST_TEST(test_a_relative_or_missing_directory_is_refused),

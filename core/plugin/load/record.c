@@ -109,6 +109,11 @@ void records_put(struct record *record) {
         // The plugin that runs is not the file that was found at its path now.
         note_file(old, record->message);
         old = record;
+    } else if (old && old->reg && old->reg != record->reg) {
+        // Another file had taken the path of one that runs, and runs too.
+        record->next = old->next;
+        old->next = record;
+        old = NULL;
     } else {
         record->next = old ? old->next : NULL;
         *link = record;

@@ -44,9 +44,10 @@ enum ggml_host_status record_refuse(struct record *record, enum ggml_plugin_stag
 bool record_copy(struct arena *arena, const struct record *from,
                  struct ggml_plugin_record *out_record);
 
-// Adds it to the list, in the place of an older one of the same path and, for built-ins, name. Of a
-// plugin that is loaded only the message is taken over from one that is not, behind its own and for
-// as long as the file at its path is the same. [any-thread]
+// Adds it to the list, in the place of an older one of the same path and, for built-ins, name, or
+// behind it where plugins run of both files that were at the path. Of a plugin that is loaded only
+// the message is taken over from one that is not, behind its own and for as long as the file at its
+// path is the same. [any-thread]
 void records_put(struct record *record);
 // Whether the file at this path is loaded. [any-thread]
 bool records_loaded(const char *path);
