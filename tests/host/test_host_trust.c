@@ -84,6 +84,35 @@ static void test_a_directory_that_everyone_can_write_is_refused(void **state) {
     expect("ggml-marker.so", GGML_HOST_OK, "");
 }
 
+// What is wrong with the folder of a plugin that runs is said for as long as it is true, and what
+// is wrong with the policy until the file is loaded again.
+static void test_what_was_wrong_with_a_running_plugins_path(void **state) {
+    (void)state;
+    static const char *const none[] = {
+        "0000000000000000000000000000000000000000000000000000000000000000"};
+    const struct ggml_plugin_policy strict = {
+        .size = sizeof(strict), .sha256 = none, .n_sha256 = 1};
+    char path[600];
+    add_as("ggml-marker.so", "ggml-marker.so");
+    snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, "ggml-marker.so"));
+    assert_int_equal(ggml_plugin_load(path, NULL), GGML_HOST_OK);
+    for (int i = 0; i < 2; ++i) {
+        chmod(dir.path, 0777);
+        assert_int_equal(ggml_plugin_load(path, NULL), GGML_HOST_UNTRUSTED);
+        assert_non_null(strstr(find_record(path)->message, "can be written by everyone"));
+        chmod(dir.path, 0755);
+        ggml_clear_error();
+        assert_string_equal(find_record(path)->message, "");
+        assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    }
+    assert_int_equal(ggml_plugin_set_policy(&strict), GGML_HOST_OK);
+    assert_int_equal(ggml_plugin_load(path, NULL), GGML_HOST_UNTRUSTED);
+    assert_non_null(strstr(find_record(path)->message, "SHA-256"));
+    assert_int_equal(ggml_plugin_set_policy(NULL), GGML_HOST_OK);
+    assert_int_equal(ggml_plugin_load(path, NULL), GGML_HOST_DUPLICATE);
+    assert_string_equal(find_record(path)->message, "");
+}
+
 static const struct ggml_plugin_record *record_of(ggml_plugin_report_t report, const char *path) {
     const struct ggml_plugin_record *record = NULL;
     for (size_t i = 0; (record = ggml_plugin_report_get(report, i)) != NULL; ++i)
@@ -583,6 +612,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_file_that_everyone_can_write_is_refused),
         TEST(test_a_directory_that_everyone_can_write_is_refused),
+        TEST(test_what_was_wrong_with_a_running_plugins_path),
         TEST(test_a_directory_that_is_refused_has_a_record_that_says_why),
         TEST(test_what_a_stranger_owns_or_shares_is_refused),
         TEST(test_links_are_followed_with_open_eyes),

@@ -249,7 +249,11 @@ static enum ggml_host_status load_file(struct batch *batch, const char *path,
     const struct host_plugin *loaded = registry_find_file(&candidate->file.id);
     *out_reg = candidate->record->reg;
     if (status == GGML_HOST_DUPLICATE && loaded) *out_reg = loaded->reg;
-    if (status != GGML_HOST_DUPLICATE || !records_loaded(path)) candidate_finish(candidate);
+    if (status != GGML_HOST_DUPLICATE || !records_loaded(path)) {
+        candidate_finish(candidate);
+    } else if (loaded && strcmp(loaded->path, path) == 0) {
+        records_clear_file(path);
+    }
     atomic_fetch_add(&n_changes, 1);
     return status;
 }

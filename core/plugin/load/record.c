@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "plugin/discover/search_path.h"
+#include "plugin/trust/trust.h"
 
 struct directory {
     struct directory *next;
@@ -81,16 +82,30 @@ static bool identify(const char *path, struct plugin_file_id *out_id) {
 #endif
 }
 
-// Of a plugin that is loaded: what is wrong with what is at its path now.
-static void note_file(struct record *record, const char *text) {
+// Of a plugin that is loaded: what is wrong with what is at its path now. `distrusts`: that others
+// can change it, or a folder on the way there.
+static void note_file(struct record *record, const char *text, bool distrusts) {
     snprintf(record->file_message, sizeof(record->file_message), "%s", text);
+    record->distrusts_path = distrusts;
     record->has_file = identify(record->path, &record->file);
 }
 
-// What note_file() said, "" if the file changed or came back, or went away, since then.
+// Whether others can't change what is at the path any more.
+static bool is_trusted_now(const char *path) {
+    struct ggml_saved_error saved;
+    ggml_error_save(&saved);
+    const bool trusted =
+        trust_check_dir(path) == GGML_HOST_OK; // files are asked for in the same way
+    ggml_error_restore(&saved);
+    return trusted;
+}
+
+// What note_file() said, "" if the file changed or came back, or went away, since then, or if it is
+// trusted now.
 static const char *said_of_file(const struct record *record) {
     struct plugin_file_id now;
     if (record->file_message[0] == '\0') return "";
+    if (record->distrusts_path && is_trusted_now(record->path)) return "";
     const bool is_there = identify(record->path, &now);
     const bool is_same = is_there && record->has_file && plugin_file_is_same(&now, &record->file);
     return is_same || (!is_there && !record->has_file) ? record->file_message : "";
@@ -107,7 +122,8 @@ void records_put(struct record *record) {
     old = *link;
     if (old && old->reg && !record->reg) {
         // The plugin that runs is not the file that was found at its path now.
-        note_file(old, record->message);
+        note_file(old, record->message,
+                  record->status == GGML_HOST_UNTRUSTED && record->stage == GGML_PLUGIN_STAGE_FILE);
         old = record;
     } else if (old && old->reg && old->reg != record->reg) {
         // Another file had taken the path of one that runs, and runs too.
@@ -130,6 +146,13 @@ bool records_loaded(const char *path) {
         record = record->next;
     pthread_mutex_unlock(&records_lock);
     return record != NULL;
+}
+
+void records_clear_file(const char *path) {
+    pthread_mutex_lock(&records_lock);
+    for (struct record *record = records; record; record = record->next)
+        if (record->reg && strcmp(record->path, path) == 0) note_file(record, "", false);
+    pthread_mutex_unlock(&records_lock);
 }
 
 // The record goes with the plugin; the file becomes a candidate again.
@@ -168,7 +191,7 @@ static void note_gone(struct record *record, bool is_there) {
     static const char in_use[] = "its file is gone; it stays in use until it is unloaded";
     if (record->reg) {
         const bool says_so = strcmp(record->file_message, in_use) == 0;
-        if (!is_there || says_so) note_file(record, is_there ? "" : in_use);
+        if (!is_there || says_so) note_file(record, is_there ? "" : in_use, false);
     } else if (!is_there) {
         record->stage = GGML_PLUGIN_STAGE_FOUND;
         record->status = GGML_HOST_NOT_FOUND;

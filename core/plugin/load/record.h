@@ -23,6 +23,7 @@ struct record {
     enum ggml_host_status status;
     char message[512];      // of the failure; if loaded, what else there is to say, or ""
     char file_message[512]; // if loaded: what is wrong with its path, or ""
+    bool distrusts_path;    // that it can be changed by others
     bool has_file;          // there was a file at its path then:
     struct plugin_file_id file;
     char missing[128];      // library that the linker did not find
@@ -51,6 +52,8 @@ bool record_copy(struct arena *arena, const struct record *from,
 void records_put(struct record *record);
 // Whether the file at this path is loaded. [any-thread]
 bool records_loaded(const char *path);
+// Nothing is wrong any more with the path of a plugin that is loaded. [any-thread]
+void records_clear_file(const char *path);
 // Removes the record of a plugin that was unloaded. [any-thread]
 void records_forget(ggml_backend_reg_t reg);
 // Notes which plugin files of a directory went away since they were seen, given the sorted paths of
