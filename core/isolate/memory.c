@@ -258,14 +258,8 @@ static uint64_t mix(uint64_t hash, const void *data, size_t size) {
     return hash;
 }
 
-// The number of a tensor that is placed. Both kinds are the same when a graph is built again as it
-// was, which then needs not be sent again: owners are counted since the last reset, and views,
-// which may be made of a tensor for ever, have a number of what they are.
-static uintptr_t number_of(const struct isolated_buffer *buffer,
-                           const struct isolate_tensor *tensor, bool is_view) {
-    const uintptr_t top = ~(UINTPTR_MAX >> 1);
-    uint64_t hash = 0xcbf29ce484222325;
-    if (!is_view) return buffer->n_owners + 1;
+// What a tensor is, and where in its buffer.
+static uint64_t mix_tensor(uint64_t hash, const struct isolate_tensor *tensor) {
     hash = mix(hash, &tensor->owner_init, sizeof(tensor->owner_init));
     hash = mix(hash, &tensor->offset, sizeof(tensor->offset));
     hash = mix(hash, &tensor->type, sizeof(tensor->type));
@@ -273,7 +267,33 @@ static uintptr_t number_of(const struct isolated_buffer *buffer,
     hash = mix(hash, &tensor->flags, sizeof(tensor->flags));
     hash = mix(hash, tensor->op_params, sizeof(tensor->op_params));
     hash = mix(hash, tensor->ne, sizeof(tensor->ne));
-    return (uintptr_t)mix(hash, tensor->nb, sizeof(tensor->nb)) | top;
+    return mix(hash, tensor->nb, sizeof(tensor->nb));
+}
+
+// And what it is made of: nodes that write in place to one tensor may differ in that alone.
+static uint64_t mix_sources(uint64_t hash, const struct isolated_device *device,
+                            const struct ggml_tensor *tensor) {
+    for (int i = 0; i < GGML_MAX_SRC; ++i) {
+        struct isolate_tensor source;
+        if (!tensor->src[i]) continue;
+        encode_tensor(device, tensor->src[i], &source);
+        hash = mix(hash, &i, sizeof(i));
+        hash = mix(hash, &source.buffer, sizeof(source.buffer));
+        hash = mix(hash, &source.init, sizeof(source.init));
+        hash = mix_tensor(hash, &source);
+    }
+    return hash;
+}
+
+// The number of a tensor that is placed. Both kinds are the same when a graph is built again as it
+// was, which then needs not be sent again: owners are counted since the last reset, and views,
+// which may be made of a tensor for ever, have a number of what they are.
+static uintptr_t number_of(const struct isolated_buffer *buffer, const struct ggml_tensor *tensor,
+                           const struct isolate_tensor *described) {
+    const uintptr_t top = ~(UINTPTR_MAX >> 1);
+    if (!tensor->view_src) return buffer->n_owners + 1;
+    const uint64_t hash = mix_tensor(0xcbf29ce484222325, described);
+    return (uintptr_t)mix_sources(hash, buffer->device, tensor) | top;
 }
 
 // What is attached to the tensor stays in the other process, which finds it by a number.
@@ -288,7 +308,7 @@ static int32_t init_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *ten
     if (!channel_lock(&device->channel)) return GGML_HOST_DEVICE_LOST;
     encode_tensor(device, tensor, &described[0]);
     if (is_view) encode_tensor(device, tensor->view_src, &described[1]);
-    const uintptr_t number = number_of(buffer, &described[0], is_view);
+    const uintptr_t number = number_of(buffer, tensor, &described[0]);
     described[0].init = number;
     const enum ggml_host_status status = tell(&device->channel, described, is_view, waits);
     buffer->has_tensors = true;

@@ -275,6 +275,85 @@ static void test_a_placing_that_fails_later(void **state) {
     assert_int_equal(virtual_close(&host), 0);
 }
 
+static void expect_not_placed(enum ggml_status status) {
+    assert_int_equal(status, GGML_STATUS_ALLOC_FAILED);
+    assert_non_null(strstr(ggml_last_error(), "too much is attached"));
+    ggml_clear_error();
+}
+
+// A view that is placed again as it was is the same to the application; what comes of it then
+// counts for a graph that the process knows already.
+static void test_what_is_placed_again_is_attached_anew(void **state) {
+    struct virtual_host host;
+    struct small small;
+    (void)state;
+    virtual_open(&host, "devices=1,attaches=4");
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    small_begin(&small, isolated); // attaches to two
+    struct ggml_tensor *again = ggml_sqr_inplace(small.ctx, small.x);
+    struct ggml_cgraph *graph = ggml_new_graph_custom(small.ctx, 1, false);
+    ggml_build_forward_expand(graph, again);
+    for (int i = 0; i < 3; ++i) {
+        const void *extra = again->extra;
+        again->buffer = NULL;
+        assert_int_equal(ggml_backend_view_init(again), GGML_STATUS_SUCCESS);
+        if (i > 0) assert_ptr_equal(again->extra, extra);
+        const enum ggml_status status = ggml_backend_graph_compute(small.stream, graph);
+        if (i < 2) assert_int_equal(status, GGML_STATUS_SUCCESS);
+        if (i == 2) expect_not_placed(status);
+    }
+    expect_not_placed(ggml_backend_graph_compute(small.stream, graph));
+    assert_int_equal(ggml_backend_graph_compute(small.stream, small.graph), GGML_STATUS_SUCCESS);
+    // A place of another number has what is attached to that, in the same graph.
+    place_again(&small);
+    again->buffer = NULL;
+    again->view_src = again->src[0] = small.y;
+    again->data = NULL;
+    assert_int_equal(ggml_backend_view_init(again), GGML_STATUS_SUCCESS);
+    assert_int_equal(ggml_backend_graph_compute(small.stream, graph), GGML_STATUS_SUCCESS);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+// Nodes that write to one tensor and differ in what they add are two: what can't be attached to the
+// second is no matter to the first.
+static void test_nodes_differ_by_what_they_read(void **state) {
+    struct virtual_host host;
+    struct small small;
+    struct ggml_cgraph *graphs[2];
+    (void)state;
+    virtual_open(&host, "devices=1,attaches=4");
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    small_begin(&small, isolated);
+    struct ggml_tensor *more = ggml_new_tensor_1d(small.ctx, GGML_TYPE_F32, 4);
+    ggml_backend_buffer_t buffer =
+        ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(isolated), 64);
+    assert_int_equal(ggml_backend_tensor_alloc(buffer, more, ggml_backend_buffer_get_base(buffer)),
+                     GGML_STATUS_SUCCESS);
+    struct ggml_tensor *const nodes[] = {ggml_add_inplace(small.ctx, small.x, more),
+                                         ggml_add_inplace(small.ctx, small.x, small.y)};
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(ggml_backend_view_init(nodes[i]), GGML_STATUS_SUCCESS);
+        graphs[i] = ggml_new_graph_custom(small.ctx, 1, false);
+        ggml_graph_add_node(graphs[i], nodes[i]);
+        nodes[i]->flags |= GGML_TENSOR_FLAG_COMPUTE;
+    }
+    assert_ptr_not_equal(nodes[0]->extra, nodes[1]->extra);
+    for (int i = 0; i < 2; ++i)
+        if (ggml_backend_graph_compute(small.stream, graphs[i]) != GGML_STATUS_SUCCESS)
+            fail_msg("%d: %s", i, ggml_last_error());
+    nodes[1]->buffer = NULL;
+    assert_int_equal(ggml_backend_view_init(nodes[1]), GGML_STATUS_SUCCESS); // a fifth
+    assert_int_equal(ggml_backend_graph_compute(small.stream, graphs[0]), GGML_STATUS_SUCCESS);
+    expect_not_placed(ggml_backend_graph_compute(small.stream, graphs[1]));
+    ggml_backend_buffer_free(buffer);
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
 // Views that have what their owner has, of which nothing is kept: any number of them.
 static void test_views_have_what_their_owner_has(void **state) {
     struct virtual_host host;
@@ -378,6 +457,8 @@ int main(void) {
         cmocka_unit_test(test_a_kill_in_the_middle_of_a_transfer),
         cmocka_unit_test(test_what_a_device_attaches_to_tensors),
         cmocka_unit_test(test_a_placing_that_fails_later),
+        cmocka_unit_test(test_what_is_placed_again_is_attached_anew),
+        cmocka_unit_test(test_nodes_differ_by_what_they_read),
         cmocka_unit_test(test_views_have_what_their_owner_has),
         cmocka_unit_test(test_more_memory_than_there_is),
     };
