@@ -39,6 +39,7 @@ struct isolated_buffer {
     bool attaches; // the device's init_tensor is called: tensor->extra is a number of that call
     uintptr_t n_owners; // with the lock held: tensors with memory of their own since the last reset
     bool has_tensors;   // with the lock held: any were placed since then
+    atomic_bool is_behind; // shared memory, to which placings that nobody waited for may write yet
     struct shared_memory memory; // fd -1: addresses without memory, which stand for the device's
 };
 

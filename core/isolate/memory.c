@@ -20,9 +20,17 @@ enum {
 // --- shared memory -------------------------------------------------------------------------------
 
 // Mapped memory stays readable after the other process is gone, but its contents are unreliable:
-// transfers fail like all other calls.
-static bool usable(ggml_backend_buffer_t buffer) {
-    return channel_usable(&((struct isolated_buffer *)buffer->context)->device->channel);
+// transfers fail like all other calls. What the device does to tensors that are placed comes first.
+static bool usable(ggml_backend_buffer_t handle) {
+    struct isolated_buffer *buffer = handle->context;
+    struct channel *channel = &buffer->device->channel;
+    struct isolate_request request = {.kind = ISOLATE_WAIT};
+    if (!atomic_load(&buffer->is_behind)) return channel_usable(channel);
+    if (!channel_lock(channel)) return false;
+    const bool waited = channel_call(channel, &request, -1, NULL) == GGML_HOST_OK;
+    atomic_store(&buffer->is_behind, !waited);
+    channel_unlock(channel);
+    return waited;
 }
 
 // No message to the other process: both have the memory mapped.
@@ -296,12 +304,23 @@ static uintptr_t number_of(const struct isolated_buffer *buffer, const struct gg
     return (uintptr_t)mix_sources(hash, buffer->device, tensor) | top;
 }
 
+static bool is_shared(const struct isolated_buffer *buffer) {
+    return buffer->device->memory != ISOLATE_MEMORY_OWN;
+}
+
+// Whether the application may write to the tensor's address, without a call that could wait.
+static bool is_written_in_place(const struct isolated_buffer *buffer,
+                                const struct ggml_tensor *tensor) {
+    return is_shared(buffer) && (tensor->flags & GGML_TENSOR_FLAG_INPUT);
+}
+
 // What is attached to the tensor stays in the other process, which finds it by a number.
 static int32_t init_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tensor) {
     struct isolated_buffer *buffer = handle->context;
     struct isolated_device *device = buffer->device;
     const bool is_view = tensor->view_src != NULL;
-    const bool waits = !is_view && handle->usage != GGML_BACKEND_BUFFER_USAGE_COMPUTE;
+    const bool waits = !is_view && (handle->usage != GGML_BACKEND_BUFFER_USAGE_COMPUTE ||
+                                    is_written_in_place(buffer, tensor));
     struct isolate_tensor described[2];
     // Of a tensor in error `extra` says why.
     if (tensor->flags & GGML_TENSOR_FLAG_ERROR) return GGML_HOST_OK;
@@ -312,6 +331,7 @@ static int32_t init_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *ten
     described[0].init = number;
     const enum ggml_host_status status = tell(&device->channel, described, is_view, waits);
     buffer->has_tensors = true;
+    if (!waits && is_shared(buffer)) atomic_store(&buffer->is_behind, true);
     if (status == GGML_HOST_OK) {
         tensor->extra = (void *)number;
         if (!is_view) buffer->n_owners = number;

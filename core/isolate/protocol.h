@@ -46,6 +46,7 @@ enum isolate_request_kind {
                                // of contents, or of the tensor that is placed, fails if it failed
     ISOLATE_TENSOR_INIT = 16,  // shared: struct isolate_tensor; with a flag a second, which the
                                // first is a view of
+    ISOLATE_WAIT = 17,         // for what was posted before
 };
 
 // What isn't waited for.

@@ -439,6 +439,7 @@ static enum ggml_host_status handle(struct server *server, const char *path,
     case ISOLATE_STREAM_NEW: return new_stream(server, request);
     case ISOLATE_STREAM_FREE: return end_stream(server, request->id);
     case ISOLATE_COMPUTE: return compute(server, request, answer);
+    case ISOLATE_WAIT: return GGML_HOST_OK;
     case ISOLATE_GRAPH_FREE: serve_graph_free(server, request->graph); return GGML_HOST_OK;
     default: return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "an unknown request");
     }

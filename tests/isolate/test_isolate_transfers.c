@@ -231,6 +231,44 @@ static void place_again(struct small *small) {
     }
 }
 
+// A device may write to a tensor when it is placed, which nobody waits for in memory of graphs:
+// what is set comes after that, as in one process, also where both processes have the memory
+// mapped.
+static void set_what_was_placed(const char *options, int32_t flags) {
+    struct virtual_host host;
+    struct small small;
+    const float values[4] = {5, 1, 2, 3};
+    float y = 0;
+    virtual_open(&host, options);
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    small_begin(&small, isolated);
+    ggml_backend_buffer_set_usage(small.buffer, GGML_BACKEND_BUFFER_USAGE_COMPUTE);
+    small.x->flags |= flags;
+    place_again(&small);
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+    if (!(y == 9)) fail_msg("%s: %g", options, (double)y);
+    if (flags & GGML_TENSOR_FLAG_INPUT && ggml_backend_buffer_is_host(small.buffer)) {
+        place_again(&small);
+        memcpy(small.x->data, values, sizeof(values));
+        assert_int_equal(ggml_backend_graph_compute(small.stream, small.graph),
+                         GGML_STATUS_SUCCESS);
+        assert_true(((const float *)small.y->data)[0] == 25);
+    }
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+static void test_what_is_set_comes_after_what_placing_does(void **state) {
+    static const char wraps[] =
+        "devices=1,attaches=9,placing_us=100000,host_memory=1,host_import=1";
+    (void)state;
+    set_what_was_placed("devices=1,attaches=9,placing_us=100000", 0);
+    set_what_was_placed(wraps, 0);
+    set_what_was_placed(wraps, GGML_TENSOR_FLAG_INPUT);
+}
+
 // A graph with a tensor that could not be placed fails as often as it is computed, until that is.
 // What is placed as it was has the number that it had, so that it isn't sent again.
 static void test_a_placing_that_fails_later(void **state) {
@@ -457,6 +495,7 @@ int main(void) {
         cmocka_unit_test(test_a_kill_in_the_middle_of_a_transfer),
         cmocka_unit_test(test_what_a_device_attaches_to_tensors),
         cmocka_unit_test(test_a_placing_that_fails_later),
+        cmocka_unit_test(test_what_is_set_comes_after_what_placing_does),
         cmocka_unit_test(test_what_is_placed_again_is_attached_anew),
         cmocka_unit_test(test_nodes_differ_by_what_they_read),
         cmocka_unit_test(test_views_have_what_their_owner_has),

@@ -316,6 +316,15 @@ static int32_t attach(struct memory *memory, struct ggml_tensor *tensor) {
     return GGML_HOST_OK;
 }
 
+// As devices do that clear what lies between rows: the tensor has no contents yet.
+static void prepare(struct memory *memory, const struct ggml_tensor *tensor) {
+    const int64_t placing_us = device_config(memory->device).placing_us;
+    if (placing_us == 0 || tensor->view_src) return;
+    sleep_ns(placing_us * 1000);
+    memset(memory->storage + ((const char *)tensor->data - memory->base), 0xff,
+           ggml_nbytes(tensor));
+}
+
 static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
     struct memory *memory = buffer->context;
     const size_t alignment = buffer->buft->table->get_alignment(buffer->buft);
@@ -324,6 +333,7 @@ static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tens
                       alignment);
         return GGML_HOST_INVALID_ARGUMENT;
     }
+    prepare(memory, tensor);
     return attach(memory, tensor);
 }
 

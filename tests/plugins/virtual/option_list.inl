@@ -42,6 +42,7 @@ VIRTUAL_OPTION(crash_after, -1, "graphs that are taken before one is a bad acces
 VIRTUAL_OPTION(fixed_weights, 0, "memory whose use is that of weights can't be written to")
 VIRTUAL_OPTION(attaches, 0, "init_tensor attaches what work needs, to so many tensors of a buffer")
 VIRTUAL_OPTION(shares_attached, 0, "init_tensor gives a view what its owner has")
+VIRTUAL_OPTION(placing_us, 0, "init_tensor takes so long, and fills the tensor with NaN then")
 VIRTUAL_OPTION(fail_late, 0, "failures of queued work show when it runs, not when it is queued")
 VIRTUAL_OPTION(hostile_profile, 0, "enum hostile_profile")
 VIRTUAL_OPTION(hostile_comm, 0, "enum hostile_comm")
