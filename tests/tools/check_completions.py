@@ -13,7 +13,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from tap import check, finish  # noqa: E402
 
-BASH, ZSH, FISH = sys.argv[1:4]
+BASH, ZSH, FISH = map(os.path.abspath, sys.argv[1:4])
 PROGRAMS = sys.argv[4:]
 
 
