@@ -28,6 +28,7 @@ struct channel {
     int64_t asked_us;             // likewise: from when the deadline of the last request counts
     char *shared;                 // mapped in both
     size_t shared_size;
+    unsigned n_unused; // with the lock held: times in a row that most of it was not needed
 };
 
 // Memory that another process can map too.

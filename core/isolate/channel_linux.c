@@ -462,14 +462,11 @@ enum ggml_host_status channel_ask(struct channel *channel, struct isolate_reques
     return status;
 }
 
-// The other side has to map the new memory, so a little at least doubles. The old contents aren't
-// copied.
-enum ggml_host_status channel_reserve(struct channel *channel, size_t size) {
-    enum { LEAST = 1 << 16, DOUBLED = 4 << 20 };
+enum { SHARED_LEAST = 1 << 16, SHARED_DOUBLED = 4 << 20 };
+
+// Shares other memory instead, which the other side has to map. The old contents aren't copied.
+static enum ggml_host_status share(struct channel *channel, size_t size) {
     struct shared_memory memory;
-    if (size <= channel->shared_size) return GGML_HOST_OK;
-    if (channel->shared_size <= DOUBLED) size = MAX(size, 2 * channel->shared_size);
-    if (size < LEAST) size = LEAST;
     enum ggml_host_status status = shared_memory_new(size, &memory);
     if (status != GGML_HOST_OK) return status;
     struct isolate_request request = {.kind = ISOLATE_SHARE, .size = memory.size};
@@ -482,4 +479,28 @@ enum ggml_host_status channel_reserve(struct channel *channel, size_t size) {
     }
     shared_memory_free(&memory);
     return status;
+}
+
+// Whether more is shared, and has been for a while, than pieces of transfers need: by a device that
+// takes whole tensors at once. One that is set after each graph keeps it.
+static bool is_wasteful(struct channel *channel, size_t size) {
+    enum { KEPT = 16 << 20, UNUSED = 64 };
+    channel->n_unused = channel->shared_size > KEPT && size <= KEPT ? channel->n_unused + 1 : 0;
+    return channel->n_unused > UNUSED;
+}
+
+// So that little is shared anew, a little at least doubles.
+enum ggml_host_status channel_reserve(struct channel *channel, size_t size) {
+    const bool is_less = is_wasteful(channel, size);
+    if (size <= channel->shared_size && !is_less) return GGML_HOST_OK;
+    if (channel->shared_size <= SHARED_DOUBLED) size = MAX(size, 2 * channel->shared_size);
+    if (size < SHARED_LEAST) size = SHARED_LEAST;
+    struct ggml_saved_error saved;
+    ggml_error_save(&saved);
+    channel->n_unused = 0;
+    const enum ggml_host_status status = share(channel, size);
+    // Without memory for less it is what it was, which is enough.
+    if (!is_less || status == GGML_HOST_OK || is_lost(channel)) return status;
+    ggml_error_restore(&saved);
+    return GGML_HOST_OK;
 }

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -150,6 +151,60 @@ static void test_transfers_in_units_of_the_device(void **state) {
         free(sent);
         free(back);
     }
+}
+
+// Bytes of the largest memory that is shared with a process.
+static size_t most_shared(void) {
+    char line[512];
+    size_t most = 0;
+    FILE *file = fopen("/proc/self/maps", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file)) {
+        size_t start, end;
+        if (!strstr(line, "memfd:ggml-isolated")) continue;
+        assert_int_equal(sscanf(line, "%zx-%zx", &start, &end), 2);
+        if (end - start > most) most = end - start;
+    }
+    fclose(file);
+    return most;
+}
+
+// What a whole tensor took of shared memory is given back when graphs have gone without for a
+// while.
+static void test_shared_memory_is_given_back(void **state) {
+    enum { SIZE = 40 << 20 };
+    const struct ggml_init_params params = {.mem_size = 2 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    char *sent = malloc(SIZE), *back = malloc(SIZE);
+    struct virtual_host host;
+    struct small small;
+    float y;
+    (void)state;
+    assert_true(sent && back);
+    virtual_open(&host, "devices=1,unit=0");
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    small_begin(&small, isolated);
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_I8, SIZE);
+    ggml_backend_buffer_t buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(isolated));
+    assert_non_null(buffer);
+    for (int i = 0; i < 2; ++i) {
+        expect_transfer(x, SIZE, sent, back);
+        for (int k = 0; k < 100; ++k) {
+            assert_int_equal(small_compute(&small, (float)k, &y), GGML_STATUS_SUCCESS);
+            assert_true(y == (float)(k * k));
+            if (k == 0) assert_true(most_shared() >= SIZE);
+        }
+        assert_in_range(most_shared(), 1, 16 << 20);
+    }
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+    free(sent);
+    free(back);
 }
 
 // Tensors have there the alignment that the device asks for, which may be more than a page's.
@@ -491,6 +546,7 @@ int main(void) {
         cmocka_unit_test(test_a_transfer_that_fails_later_fails_what_follows),
         cmocka_unit_test(test_transfers_of_any_size),
         cmocka_unit_test(test_transfers_in_units_of_the_device),
+        cmocka_unit_test(test_shared_memory_is_given_back),
         cmocka_unit_test(test_the_alignment_of_the_device),
         cmocka_unit_test(test_a_kill_in_the_middle_of_a_transfer),
         cmocka_unit_test(test_what_a_device_attaches_to_tensors),
