@@ -324,6 +324,7 @@ GGML_API struct ggml_tensor *ggml_diag_mask_zero_inplace(struct ggml_context *ct
 // a and g the second, or the other way round if swapped; of an odd row the last element is not
 // used. a may have padded rows, its higher dimensions are packed on them.
 //   REGLU: relu    GEGLU: gelu    SWIGLU: silu    GEGLU_ERF: gelu_erf    GEGLU_QUICK: gelu_quick
+// On the CPU REGLU gives 0 where x is not above 0, even if the gate is infinite or NaN.
 // The named forms make the same node. SWIGLU_OAI and SWIGLU_CLAMP need the calls below. Devices: F.
 // [stream]
 GGML_API struct ggml_tensor *ggml_glu(struct ggml_context *ctx, struct ggml_tensor *a,

@@ -264,7 +264,7 @@ static double glu_oracle(const struct ggml_tensor *y, const int64_t *i, const vo
     const double x = test_get(a, i[0] + (swapped ? half : 0), i[1], i[2], i[3]);
     const double g = test_get(b, i[0] + (swapped ? 0 : half), i[1], i[2], i[3]);
     switch (ggml_get_glu_op(y)) {
-    case GGML_GLU_OP_REGLU: return (x > 0 ? x : 0) * g;
+    case GGML_GLU_OP_REGLU: return x > 0 ? x * g : 0;
     case GGML_GLU_OP_GEGLU: return gelu(x) * g;
     case GGML_GLU_OP_SWIGLU: return x * sigmoid(x) * g;
     case GGML_GLU_OP_GEGLU_ERF: return unary(GGML_UNARY_OP_GELU_ERF, x) * g;
@@ -326,6 +326,7 @@ static void test_glu_of_special_values(void **state) {
     }
     test_against(ctx, ggml_swiglu_oai(ctx, x, g, 1.5f, 3.0f), glu_oracle, &no, "swiglu_oai");
     test_against(ctx, ggml_swiglu_clamp(ctx, x, g, 3.0f), glu_oracle, &no, "swiglu_clamp");
+    test_against(ctx, ggml_reglu_split(ctx, x, g), glu_oracle, &no, "reglu");
     ggml_free(ctx);
 }
 

@@ -36,7 +36,7 @@ static inline float swiglu_clamp(float x, float g, const float *p) {
     return cpu_siluf(at_most(x, p[3])) * within(g, p[3]);
 }
 
-GLU(reglu, (x > 0.0f ? x : 0.0f) * g)
+GLU(reglu, x > 0.0f ? x * g : 0.0f) // whatever the gate is
 GLU(geglu, cpu_geluf(x) * g)
 GLU(swiglu, cpu_siluf(x) * g)
 GLU(swiglu_oai_row, swiglu_oai(x, g, p))
