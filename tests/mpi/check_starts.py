@@ -155,6 +155,13 @@ def threads():
     check("a program ends while threads go on to use its nodes", job.status == 0 and job.seconds < SOON and job.says("late: threads go on"), job)
 
 
+def messages():
+    """At each of the allocations for a message: whatever half of it was sent, nobody waits for the other."""
+    jobs = [Job(("-n", 1, LATE, "message", i), ("-n", 2, NODE), launcher=(*MPIRUN, "--timeout", "30")) for i in range(1, 13)]
+    wrong = [str(job) for job in jobs if job.status != 0 or not job.says("late: a message is under way")]
+    check("a program ends while a thread sends messages from node to node", not wrong, "\n".join(wrong))
+
+
 def signals():
     for number in (signal.SIGTERM, signal.SIGINT):
         with subprocess.Popen([*MPIRUN, "-n", "1", APP, "multiple", "1", "60", ":", "-n", "2", NODE], text=True, stdout=subprocess.PIPE,
@@ -182,6 +189,7 @@ def main():
     late()
     busy()
     threads()
+    messages()
     signals()
     left = await_nothing_left()
     check("no process is left", not left, left)

@@ -3,8 +3,8 @@
 // handler of its exit that it registered before it loaded plugins, or after it has ended MPI
 // itself. Prints what it sees, for check_starts.py.
 //
-// usage: mpi-late exit|finalize|busy|threads, of which "busy" ends while the node computes, and
-// "threads" while threads go on to use two nodes
+// usage: mpi-late exit|finalize|busy|threads|message N, of which "busy" ends while the node
+// computes, "threads" while threads go on to use two nodes, and "message" while a thread sends one
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <pthread.h>
@@ -17,6 +17,7 @@
 
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
+#include "ggml-ext-comm.h"
 #include "ggml-host.h"
 
 enum { NUMBERS = 100000, PRODUCTS = 20 };
@@ -137,18 +138,24 @@ static void *compute_on(void *context) {
     return NULL;
 }
 
-// Copies from one node to the other, with answers under way all the time, until a call fails.
-static void *copy_on(void *context) {
-    ggml_backend_t streams[2];
-    struct ggml_tensor *tensors[2];
+// A stream at each of two nodes, with a tensor of so many numbers.
+static int make_ends(ggml_backend_t streams[2], struct ggml_tensor *tensors[2], int64_t n) {
     for (int i = 0; i < 2; ++i) {
         ggml_backend_dev_t device = ggml_backend_dev_by_name(i == 0 ? "MPI1:CPU" : "MPI2:CPU");
         struct ggml_context *memory =
             ggml_init((struct ggml_init_params){4 * ggml_tensor_overhead(), NULL, true});
-        tensors[i] = ggml_new_tensor_1d(memory, GGML_TYPE_F32, 64);
+        tensors[i] = ggml_new_tensor_1d(memory, GGML_TYPE_F32, n);
         streams[i] = ggml_backend_dev_init(device, NULL);
-        if (!streams[i] || !ggml_backend_alloc_ctx_tensors(memory, streams[i])) return NULL;
+        if (!streams[i] || !ggml_backend_alloc_ctx_tensors(memory, streams[i])) return 0;
     }
+    return 1;
+}
+
+// Copies from one node to the other, with answers under way all the time, until a call fails.
+static void *copy_on(void *context) {
+    ggml_backend_t streams[2];
+    struct ggml_tensor *tensors[2];
+    if (!make_ends(streams, tensors, 64)) return NULL;
     ggml_backend_event_t event = ggml_backend_event_new(ggml_backend_dev_by_name("MPI2:CPU"));
     for (int i = 1; event && ggml_last_status() == GGML_HOST_OK; ++i) {
         ggml_backend_tensor_copy_async(streams[0], streams[1], tensors[0], tensors[1]);
@@ -159,6 +166,59 @@ static void *copy_on(void *context) {
     for (;;)
         pause();
     return NULL;
+}
+
+// At which of the allocations that a thread makes while it sends a message the program ends; the
+// thread goes on after a while.
+static _Thread_local int n_left;
+static sem_t is_there;
+extern void *__libc_calloc(size_t n, size_t size);
+
+__attribute__((visibility("default"))) void *calloc(size_t n, size_t size) {
+    const struct timespec a_while = {0, 300000000};
+    if (n_left > 0 && --n_left == 0) {
+        sem_post(&is_there);
+        nanosleep(&a_while, NULL);
+    }
+    return __libc_calloc(n, size);
+}
+
+// Sends messages from one node to the other until that fails, each more than MPI takes before the
+// other side wants it.
+static void *message_on(void *context) {
+    enum { LARGE = 1 << 14 };
+    const struct ggml_extension_comm *comm = ggml_backend_reg_get_extension(
+        ggml_backend_dev_backend_reg(ggml_backend_dev_by_name("MPI1:CPU")), GGML_EXTENSION_COMM,
+        GGML_EXTENSION_COMM_REVISION);
+    ggml_backend_t streams[2];
+    struct ggml_tensor *tensors[2];
+    ggml_comm_group_t group;
+    int good = comm && make_ends(streams, tensors, LARGE);
+    const struct ggml_comm_ranks ranks = {
+        .size = sizeof(ranks), .n_ranks = 2, .n_streams = 2, .streams = streams};
+    good = good && comm->group_new(&ranks, &group) == GGML_HOST_OK;
+    n_left = *(const int *)context;
+    while (good) {
+        good = comm->send(group, 0, 1, tensors[0]) == GGML_HOST_OK &&
+               comm->receive(group, 1, 0, tensors[1]) == GGML_HOST_OK;
+        ggml_backend_synchronize(streams[1]);
+    }
+    for (;;)
+        pause();
+    return NULL;
+}
+
+// Ends the program at the n-th allocation of that.
+static int begin_message(int n) {
+    static int which;
+    pthread_t thread;
+    which = n;
+    sem_init(&is_there, 0, 0);
+    if (pthread_create(&thread, NULL, message_on, &which) != 0) return 0;
+    sem_wait(&is_there);
+    printf("late: a message is under way\n");
+    fflush(stdout);
+    return 1;
 }
 
 static int begin_threads(void) {
@@ -176,18 +236,18 @@ static int begin_threads(void) {
 }
 
 int main(int argc, char **argv) {
-    const int is_busy = argc > 1 && strcmp(argv[1], "busy") == 0;
-    const int has_threads = argc > 1 && strcmp(argv[1], "threads") == 0;
-    const int finalizes = argc > 1 && strcmp(argv[1], "finalize") == 0;
+    const char *way = argc > 1 ? argv[1] : "exit";
+    const int finalizes = strcmp(way, "finalize") == 0;
     int level;
     if (finalizes)
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    else if (!is_busy && !has_threads)
+    else if (strcmp(way, "exit") == 0)
         atexit(use);
     ggml_backend_load_all();
     if (!make()) return 1;
-    if (has_threads) return begin_threads() ? 0 : 1;
-    if (is_busy) return begin_products(6) ? 0 : 1;
+    if (strcmp(way, "threads") == 0) return begin_threads() ? 0 : 1;
+    if (strcmp(way, "message") == 0 && argc > 2) return begin_message(atoi(argv[2])) ? 0 : 1;
+    if (strcmp(way, "busy") == 0) return begin_products(6) ? 0 : 1;
     if (!finalizes) return 0;
     MPI_Finalize();
     use();
