@@ -26,7 +26,8 @@ enum {
     MOST_TENSORS = 6,
     OBJECTS = 3,
     QUEUES = 3,
-    PEERS = 3
+    PEERS = 3,
+    FEW_BYTES = 4096
 };
 
 // --- a folder of files ---------------------------------------------------------------------------
@@ -78,6 +79,22 @@ static atomic_int n_waiting;                     // for one to end
 static atomic_int answers[FIRST_ID];             // by number: 1 + status
 static float answered;                           // what followed the last one of four bytes
 static char said[LINK_TEXT];                     // by the last one that failed
+static atomic_size_t bytes_posted;
+static atomic_bool lacks_memory; // for more than a few bytes at once
+
+extern void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size) {
+    return atomic_load(&lacks_memory) && size > FEW_BYTES ? NULL : __real_calloc(n, size);
+}
+
+extern void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_malloc(size_t size) {
+    return atomic_load(&lacks_memory) && size > FEW_BYTES ? NULL : __real_malloc(size);
+}
 
 int link_count(const struct link *link) {
     (void)link;
@@ -142,6 +159,7 @@ void link_await(struct link *link, const struct link_waiting *waiting) {
 void link_post(struct link *link, struct link_op *op) {
     (void)link;
     if (op->receives) memset(op->data, 0, op->size);
+    atomic_fetch_add(&bytes_posted, op->size);
     if (!op->on_done) return;
     pthread_mutex_lock(&posted_lock);
     op->next = posted;
@@ -536,6 +554,59 @@ static void test_answers_wait_for_the_next_one(void **state) {
     end_server(&server);
 }
 
+// --- bytes beside a message ----------------------------------------------------------------------
+
+// The other side has begun to send or to receive, and MPI keeps what nobody takes.
+static void test_bytes_travel_without_memory_for_them(void **state) {
+    enum { BYTES = 9 << 20 };
+    struct server server;
+    (void)state;
+    begin_server(&server);
+    for (uint64_t id = 2; id <= 3; ++id) {
+        struct request request = {.message = {.magic = WIRE_MAGIC,
+                                              .kind = id == 2 ? WIRE_SET : WIRE_GET,
+                                              .id = id,
+                                              .size = BYTES,
+                                              .tag = LINK_FIRST_TAG}};
+        struct wire_tensor tensor = one_float(0); // more than its buffer has
+        tensor.ne[0] = BYTES / 4;
+        tensor.nb[1] = tensor.nb[2] = tensor.nb[3] = BYTES;
+        put(&request, &tensor, sizeof(tensor));
+        atomic_store(&bytes_posted, 0);
+        atomic_store(&lacks_memory, true);
+        send_request(&server, &request);
+        await_answer(id);
+        atomic_store(&lacks_memory, false);
+        assert_int_equal(atomic_load(&answers[id]), 1 + GGML_HOST_INVALID_ARGUMENT);
+        assert_int_equal(atomic_load(&bytes_posted), BYTES);
+    }
+    end_server(&server);
+}
+
+// A program whose pings are answered would wait for it for ever.
+static void test_a_request_is_answered_without_memory_for_its_result(void **state) {
+    struct server server;
+    struct wire_tensor tensor = one_float(0);
+    struct request get = {
+        .message = {.magic = WIRE_MAGIC, .kind = WIRE_GET, .id = 3, .size = 2 * FEW_BYTES}};
+    (void)state;
+    begin_server(&server);
+    tell(&server,
+         (struct wire_message){.kind = WIRE_BUFFER_NEW, .id = 2, .object = 2, .size = 1 << 14}, 0,
+         0);
+    await_answer(2);
+    tensor.buffer = 2;
+    tensor.ne[0] = 2 * FEW_BYTES / 4;
+    tensor.nb[1] = tensor.nb[2] = tensor.nb[3] = 2 * FEW_BYTES;
+    put(&get, &tensor, sizeof(tensor));
+    atomic_store(&lacks_memory, true);
+    send_request(&server, &get);
+    await_answer(3);
+    atomic_store(&lacks_memory, false);
+    assert_int_equal(atomic_load(&answers[3]), 1 + GGML_HOST_OUT_OF_MEMORY);
+    end_server(&server);
+}
+
 // --- sums within a node --------------------------------------------------------------------------
 
 // Rank `rank` of two that are both of this node, in a queue of its own, of n floats.
@@ -907,6 +978,8 @@ int main(void) {
         cmocka_unit_test(test_a_quiet_set_is_done_before_later_requests_of_other_queues),
         cmocka_unit_test(test_a_quiet_set_is_answered_only_if_it_fails),
         cmocka_unit_test(test_answers_wait_for_the_next_one),
+        cmocka_unit_test(test_bytes_travel_without_memory_for_them),
+        cmocka_unit_test(test_a_request_is_answered_without_memory_for_its_result),
         cmocka_unit_test(test_ranks_of_a_node_add_up_in_it),
         cmocka_unit_test(test_a_ring_ends_with_its_ranks),
         cmocka_unit_test(test_buffers_that_can_not_be_are_refused_by_name),

@@ -36,19 +36,30 @@ static const char *last_text(enum ggml_host_status status) {
     return said && said[0] != '\0' ? said : ggml_host_status_text(status);
 }
 
-static void send(struct server *server, uint64_t id, enum ggml_host_status status, uint32_t value,
-                 const void *data, size_t size) {
+// False: no memory.
+static bool try_to_send(struct server *server, uint64_t id, enum ggml_host_status status,
+                        uint32_t value, const void *data, size_t size) {
     const struct wire_message message = {.magic = WIRE_MAGIC,
                                          .kind = WIRE_ANSWER,
                                          .id = id,
                                          .status = (int32_t)status,
                                          .value = value};
     char *bytes = malloc(sizeof(message) + size);
-    if (!bytes) return; // the program waits until its deadline
+    if (!bytes) return false;
     memcpy(bytes, &message, sizeof(message));
     if (size > 0) memcpy(bytes + sizeof(message), data, size);
     atomic_fetch_add(&server->n_messages_sent, 1);
-    link_send(server->link, 0, bytes, sizeof(message) + size);
+    return link_send(server->link, 0, bytes, sizeof(message) + size);
+}
+
+// A program waits for an answer for as long as the node answers its pings, so one that there is no
+// memory for says so at least, or the node ends.
+static void send(struct server *server, uint64_t id, enum ggml_host_status status, uint32_t value,
+                 const void *data, size_t size) {
+    static const char why[] = "ggml-node: no memory for an answer";
+    if (try_to_send(server, id, status, value, data, size)) return;
+    if (!try_to_send(server, id, GGML_HOST_OUT_OF_MEMORY, value, why, sizeof(why) - 1))
+        server_end(server, "there is no memory for an answer");
 }
 
 void answer(struct server *server, uint64_t id, enum ggml_host_status status, const void *data,

@@ -14,22 +14,28 @@ struct pieces {
     bool posted[2];
 };
 
+// Bytes for which there is no memory all come here, and from here: the other side has begun its
+// part, which MPI would keep for good, and perhaps take for a later transfer's of the same tag.
+static char nowhere[LINK_PIECE];
+
 static enum ggml_host_status lost(void) {
     return fail(GGML_HOST_DEVICE_LOST, "the other side of a transfer is gone");
 }
 
-// False: no memory. The caller ends the pieces in any case.
+// False: no memory, the bytes have no meaning. The caller ends the pieces in any case.
 static bool begin(struct pieces *pieces, struct server *server, size_t size, int peer, uint32_t tag,
                   bool receives) {
     const size_t most = size < LINK_PIECE ? size : LINK_PIECE;
+    bool good = true;
     *pieces = (struct pieces){.server = server};
     for (int i = 0; i < 2; ++i) {
-        pieces->memory[i] = calloc(1, most);
-        if (!pieces->memory[i]) return false;
+        char *memory = calloc(1, most);
+        good = good && memory;
+        pieces->memory[i] = memory ? memory : nowhere;
         pieces->ops[i] = (struct link_op){
             .peer = peer, .tag = (int)tag, .receives = receives, .data = pieces->memory[i]};
     }
-    return true;
+    return good;
 }
 
 // Starts to send or receive piece i without waiting.
@@ -51,7 +57,7 @@ static bool end(struct pieces *pieces) {
     bool good = true;
     for (int i = 0; i < 2; ++i) {
         good = await(pieces, i) && good;
-        free(pieces->memory[i]);
+        if (pieces->memory[i] != nowhere) free(pieces->memory[i]);
     }
     return good;
 }
@@ -92,7 +98,10 @@ enum ggml_host_status transfer_out(struct server *server, const struct wire_mess
                                    enum ggml_host_status status) {
     struct pieces pieces;
     if (is_direct(buffer, status)) return directly(server, message, tensor, buffer, peer, false);
-    bool good = begin(&pieces, server, (size_t)message->size, peer, message->tag, false);
+    bool good = true;
+    if (!begin(&pieces, server, (size_t)message->size, peer, message->tag, false) &&
+        status == GGML_HOST_OK)
+        status = fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a transfer");
     for (size_t at = 0, n; good && at < message->size; at += n) {
         const int i = (int)(at / LINK_PIECE % 2);
         n = piece_at(message, at);
@@ -113,7 +122,10 @@ enum ggml_host_status transfer_in(struct server *server, const struct wire_messa
                                   int peer, enum ggml_host_status status) {
     struct pieces pieces;
     if (is_direct(buffer, status)) return directly(server, message, tensor, buffer, peer, true);
-    bool good = begin(&pieces, server, (size_t)message->size, peer, message->tag, true);
+    bool good = true;
+    if (!begin(&pieces, server, (size_t)message->size, peer, message->tag, true) &&
+        status == GGML_HOST_OK)
+        status = fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a transfer");
     for (size_t at = 0; good && at < message->size && at < 2 * (size_t)LINK_PIECE; at += LINK_PIECE)
         post(&pieces, (int)(at / LINK_PIECE), piece_at(message, at));
     for (size_t at = 0, n; good && at < message->size; at += n) {
