@@ -3,7 +3,7 @@
 """Nodes of other jobs join a program, compute and leave; one of another version, and a file that others may write to, do not
 get in. Speaks TAP; skipped without ompi-server.
 
-Usage: check_join.py RUN.SH TEST-MPI GGML-NODE NODE-OF-A-LATER-MAJOR-VERSION"""
+Usage: check_join.py RUN.SH TEST-MPI GGML-NODE NODE-OF-A-LATER-MAJOR-VERSION NODE-OF-AN-OLDER-VERSION"""
 import os
 import re
 import shutil
@@ -16,7 +16,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from tap import check, finish  # noqa: E402
 
-RUN, TEST, NODE, MAJOR = sys.argv[1:5]
+RUN, TEST, NODE, MAJOR, OLDER = sys.argv[1:6]
 processes = []
 
 
@@ -31,6 +31,16 @@ def await_file(path, there=True):
     while os.path.exists(path) != there and time.monotonic() < end:
         time.sleep(0.01)
     return os.path.exists(path) == there
+
+
+def joined_by(uri, environment, node, path):
+    """A node that has joined a program which was killed then, and its process."""
+    program = start("mpirun", "--ompi-server", f"file:{uri}", "-n", "1", TEST, "join-killed", env=environment)
+    joined = node(path)
+    text = program.communicate(timeout=60)[0]
+    found = re.search(r"^node (\d+)$", text, re.MULTILINE)
+    check("a program is killed that a node has joined", found, text)
+    return joined, found
 
 
 def tests(folder):
@@ -60,11 +70,13 @@ def tests(folder):
         check(f"the {name} one ends well", done.returncode == 0, said)
     check("the program named what was wrong", "is no file that this user alone writes to" in text and
           "speaks version 77.0 of the protocol" in text, text)
-    program = start("mpirun", "--ompi-server", f"file:{uri}", "-n", "1", TEST, "join-killed", env=environment)
-    third = node(NODE)
-    text = program.communicate(timeout=60)[0]
-    found = re.search(r"^node (\d+)$", text, re.MULTILINE)
-    check("a program is killed that a node has joined", found, text)
+    third, found = joined_by(uri, environment, node, NODE)
+    try:
+        said = third.communicate(timeout=20)[0]
+    except subprocess.TimeoutExpired:
+        said = "it is still there"
+    check("it sees that its program is gone", third.returncode == 5 and "the program is gone" in said, said)
+    third, found = joined_by(uri, environment, node, OLDER)  # as one that can't see the program's process
     time.sleep(1)
     if third.poll() is None and found:
         os.kill(int(found[1]), signal.SIGTERM)

@@ -16,6 +16,7 @@ from tap import check, finish  # noqa: E402
 
 DEVICES, NODE, APP, STRANGER, MAJOR, EXITS, WATCH, LATE = sys.argv[1:9]
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl_vader_single_copy_mechanism", "none"]
+RECOVERY = ["--mca", "orte_enable_recovery", "1", "--mca", "orte_abort_on_non_zero_status", "0", "--timeout", "40"]
 MARK = f"GGML_TEST_MARK={os.getpid()}"
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GGML_MPI_DEADLINE": "20",
                "GGML_TEST_MARK": str(os.getpid())}
@@ -150,6 +151,22 @@ def busy():
           "MPI has ended" not in job.text, job)
 
 
+def killed():
+    job = Job(("-n", 1, LATE, "killed"), ("-n", 2, NODE), launcher=(*MPIRUN, *RECOVERY))
+    check("nodes leave when their program is killed", job.seconds < SOON and job.text.count("ggml-node: the program is gone") == 2, job)
+
+
+def stopped():
+    command = [*MPIRUN, "-n", "1", LATE, "stopped", ":", "-n", "1", NODE]
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**ENVIRONMENT, "GGML_MPI_DEADLINE": "1"}) as job:
+        line = job.stdout.readline()
+        time.sleep(5)
+        os.kill(int(line.split()[2]), signal.SIGCONT)
+        text = job.communicate(timeout=60)[0]
+    check("a program that is stopped for a while keeps its node", job.returncode == 0 and "late: goes on" in text, line + text)
+
+
 def threads():
     job = Job(("-n", 1, LATE, "threads"), ("-n", 2, NODE), launcher=(*MPIRUN, "--timeout", "60"))
     check("a program ends while threads go on to use its nodes", job.status == 0 and job.seconds < SOON and job.says("late: threads go on"), job)
@@ -188,6 +205,8 @@ def main():
     silent()
     late()
     busy()
+    killed()
+    stopped()
     threads()
     messages()
     signals()

@@ -31,7 +31,7 @@ def main():
     check("a node of a later minor version works", "MPI1:CPU" in text, text)
     text = devices(MAJOR)
     check("one of another major version is refused with both versions",
-          "rank 1 speaks version 77.0 of the protocol, this program 2.2" in text, text)
+          "rank 1 speaks version 77.0 of the protocol, this program 2.3" in text, text)
     check("and says so itself", "the program speaks version 2 of the protocol, this node 77.0" in text, text)
     check("it lends nothing", "MPI1:CPU" not in text, text)
     text = devices(MAJOR, NODE)

@@ -3,12 +3,14 @@
 // handler of its exit that it registered before it loaded plugins, or after it has ended MPI
 // itself. Prints what it sees, for check_starts.py.
 //
-// usage: mpi-late exit|finalize|busy|threads|message N, of which "busy" ends while the node
-// computes, "threads" while threads go on to use two nodes, and "message" while a thread sends one
+// usage: mpi-late exit|finalize|busy|threads|message N|killed|stopped, of which "busy" ends while
+// the node computes, "threads" while threads go on to use two nodes, and "message" while a thread
+// sends one; "killed" ends without a word, and "stopped" goes on when it is continued
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +237,16 @@ static int begin_threads(void) {
     return 1;
 }
 
+// Continued by someone else, it uses its node as before.
+static int be_stopped(void) {
+    printf("late: process %ld\n", (long)getpid());
+    fflush(stdout);
+    raise(SIGSTOP);
+    if (ggml_backend_graph_compute(stream, graph) != GGML_STATUS_SUCCESS) return 0;
+    printf("late: goes on\n");
+    return 1;
+}
+
 int main(int argc, char **argv) {
     const char *way = argc > 1 ? argv[1] : "exit";
     const int finalizes = strcmp(way, "finalize") == 0;
@@ -248,6 +260,8 @@ int main(int argc, char **argv) {
     if (strcmp(way, "threads") == 0) return begin_threads() ? 0 : 1;
     if (strcmp(way, "message") == 0 && argc > 2) return begin_message(atoi(argv[2])) ? 0 : 1;
     if (strcmp(way, "busy") == 0) return begin_products(6) ? 0 : 1;
+    if (strcmp(way, "stopped") == 0) return be_stopped() ? 0 : 1;
+    if (strcmp(way, "killed") == 0) raise(SIGKILL);
     if (!finalizes) return 0;
     MPI_Finalize();
     use();

@@ -103,6 +103,7 @@ static const struct wire_file sound_file = {.offset = 8, .size = 24, .name = "mo
 
 static struct bytes of_kind(uint32_t kind) {
     const struct wire_tensor two[2] = {sound_tensor(), sound_tensor()};
+    const struct wire_program program = {.boot = "b", .space = 4, .process = 7};
     struct wire_message message = {.kind = kind, .id = 3, .queue = 2, .size = 8};
     switch (kind) {
     case WIRE_COMPUTE: return graph_message();
@@ -111,6 +112,7 @@ static struct bytes of_kind(uint32_t kind) {
     case WIRE_COPY: return with(message, two, sizeof(two));
     case WIRE_REDUCE: return reduce_message();
     case WIRE_SET_FILE: return file_message(&sound_file, 16, 1);
+    case WIRE_PROGRAM: return with(message, &program, sizeof(program));
     case WIRE_STREAM_NEW: return with(message, "threads=2", 9);
     case WIRE_ANSWER: return with(message, "damaged", 7);
     case WIRE_GET:

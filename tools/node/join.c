@@ -47,7 +47,7 @@ static void *leave(void *context) {
     pthread_mutex_unlock(&state.lock);
     if (!is_joined) _exit(128 + number);
     const bool told = link_tell(state.server->link, 0, &bye, sizeof(bye), GOODBYE_SECONDS);
-    server_end(state.server, told ? NULL : "it does not take the goodbye");
+    server_end(state.server, told ? NULL : "the program does not take the goodbye");
     return NULL;
 }
 

@@ -150,7 +150,9 @@ static void complain_of_devices(const struct settings *settings) {
 static void on_failure(void *context, int peer, const char *why) {
     struct server *server = context;
     link_drop(server->link, peer);
-    if (peer == 0) server_end(server, why);
+    char text[LINK_TEXT];
+    snprintf(text, sizeof(text), "the program is lost: %.200s", why);
+    if (peer == 0) server_end(server, text);
 }
 
 static void on_refused(void *context, const char *why) {

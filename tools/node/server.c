@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "server.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,13 +111,14 @@ static bool enqueue(struct server *server, struct job *job) {
 // --- messages ------------------------------------------------------------------------------------
 
 // Told at once, whatever is being computed.
-static bool is_urgent(struct server *server, const struct wire_message *message) {
+static bool is_urgent(struct server *server, const struct wire_message *message, const void *rest) {
     switch (message->kind) {
     case WIRE_PING: answer(server, message->id, GGML_HOST_OK, NULL, 0); return true;
     case WIRE_BYE:
         server->leaves_mpi = message->value != 0;
         server_end(server, NULL);
         return true;
+    case WIRE_PROGRAM: program_watch(server, rest); return true;
     case WIRE_GROUP_LOST: reduce_note_lost(server, message->object); return true;
     case WIRE_LOST:
         if (message->peer > 0 && (int)message->peer < link_count(server->link))
@@ -148,7 +150,8 @@ void server_take(void *context, int peer, void *bytes, size_t size) {
     if (!is_sound) job->refusal = why;
     if (!is_sound && !has_queue(&job->message)) {
         answer_refusal(server, job->message.id, GGML_HOST_INVALID_ARGUMENT, why);
-    } else if (!is_sound || (!is_urgent(server, &job->message) && !done_at_once(server, job))) {
+    } else if (!is_sound ||
+               (!is_urgent(server, &job->message, job->rest) && !done_at_once(server, job))) {
         job->rest_size = is_sound ? size - sizeof(job->message) : 0;
         if (enqueue(server, job)) return;
         answer_refusal(server, job->message.id, GGML_HOST_OUT_OF_MEMORY,
@@ -159,10 +162,10 @@ void server_take(void *context, int peer, void *bytes, size_t size) {
 
 // --- end -----------------------------------------------------------------------------------------
 
-// Ends all threads; `why` is NULL if the program asked for it.
 void server_end(struct server *server, const char *why) {
     pthread_mutex_lock(&server->lock);
     if (!server->ends) {
+        if (why) fprintf(stderr, "ggml-node: %s\n", why);
         server->ends = true;
         server->ended_by_program = why == NULL;
         for (int i = 0; i < WIRE_MAX_QUEUES; ++i)
@@ -182,6 +185,7 @@ void server_wait(struct server *server) {
 
 // Waits for all threads, then frees streams, graphs and buffers.
 void server_free(struct server *server) {
+    program_end(server);
     for (int i = 0; i < WIRE_MAX_QUEUES; ++i) {
         struct queue *queue = &server->queues[i];
         if (!queue->runs) continue;

@@ -73,8 +73,16 @@ struct device_memory {
     atomic_uint_fast64_t bytes; // that MPI has moved from and to it
 };
 
+// The program's process, where it can be watched; see program.c.
+struct program {
+    bool is_watched;
+    int process, wake; // descriptors
+    pthread_t thread;
+};
+
 struct server {
     struct link *link;
+    struct program program;
     struct device_memory device_memory;
     pthread_mutex_t lock;
     pthread_cond_t progress; // a request was done, or the end has come
@@ -100,6 +108,7 @@ void server_init(struct server *server);
 void server_take(void *context, int peer, void *bytes, size_t size);
 // Waits until the program has said goodbye, or is gone.
 void server_wait(struct server *server);
+// Ends all threads; `why`, unless the program asked for it, is printed.
 void server_end(struct server *server, const char *why);
 // Frees everything; nothing comes any more.
 void server_free(struct server *server);
@@ -217,6 +226,14 @@ bool join_begin(struct server *server, const char *path);
 bool join_publish(void *context, const char *port);
 // The program is there: what ends this node tells it.
 void join_done(struct server *server);
+
+// --- program.c -----------------------------------------------------------------------------------
+
+// Has the node end when that process, which follows the message WIRE_PROGRAM, is gone. By the
+// link's thread.
+void program_watch(struct server *server, const void *rest);
+// Watches it no more.
+void program_end(struct server *server);
 
 // --- meeting.c -----------------------------------------------------------------------------------
 

@@ -722,29 +722,6 @@ double client_seconds(const char *name, double otherwise) {
     return otherwise;
 }
 
-// Asks a node for its devices. The answer is read twice: for their number, then into memory of
-// that size.
-static bool describe(struct node *node) {
-    struct wire_message message = {.kind = WIRE_DESCRIBE};
-    struct request *request;
-    struct wire_device *devices = NULL;
-    const char *why = "no memory";
-    if (client_call(node, &message, NULL, &request) != GGML_HOST_OK) return false;
-    bool good = wire_read_node(request->rest, request->rest_size, &node->about, NULL, &why);
-    if (good) devices = calloc(node->about.n_devices + 1, sizeof(*devices));
-    good =
-        devices && wire_read_node(request->rest, request->rest_size, &node->about, devices, &why);
-    request_free(request);
-    if (good) node->devices = calloc(node->about.n_devices + 1, sizeof(*node->devices));
-    good = good && node->devices;
-    if (good) node->n_devices = node->about.n_devices;
-    for (uint32_t i = 0; i < node->n_devices; ++i)
-        node->devices[i].about = devices[i];
-    free(devices);
-    if (!good) ggml_sdk_fail(GGML_HOST_FAILED, "MPI%d described itself with %s", node->peer, why);
-    return good;
-}
-
 // Peer p of the link is nodes[p - 1].
 static struct node *set_up(struct client *client, int peer) {
     struct node *node = &client->nodes[peer - 1];
@@ -766,7 +743,7 @@ struct node *client_add(struct client *client) {
     struct node *node = set_up(client, client->n_nodes + 1);
     node->joined = true;
     atomic_fetch_add(&client->n_nodes, 1);
-    if (!describe(node)) return NULL;
+    if (!node_describe(node)) return NULL;
     node_measure(node);
     make_devices(node);
     atomic_store(&client->n_shown, client->n_nodes);
@@ -890,7 +867,7 @@ struct client *client_start(ggml_backend_reg_t reg) {
     is_running = true;
     int n_alive = 0;
     for (int i = 0; i < client->n_nodes; ++i)
-        n_alive += describe(&client->nodes[i]);
+        n_alive += node_describe(&client->nodes[i]);
     for (int i = 0; i < client->n_nodes; ++i)
         if (client->nodes[i].devices) node_measure(&client->nodes[i]);
     client_measure_links(client);

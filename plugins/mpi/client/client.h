@@ -189,6 +189,9 @@ bool node_usable(const struct node *node);
 // request with it keeps it until it is done. The caller drops it once they are posted. [any-thread]
 uint32_t client_take_tag(struct client *client);
 void client_drop_tag(struct client *client, uint32_t tag);
+// Tells it which process this is, and asks it for its devices; false after the error was set.
+// [init]
+bool node_describe(struct node *node);
 // Measures the way to it, after it has described itself. [init]
 void node_measure(struct node *node);
 // Measures the links between all pairs of nodes, of which there are at most CLIENT_LINKS. [init]

@@ -133,6 +133,7 @@ enum shape {
     NOTHING,
     ANYTHING,
     TEXT,
+    PROGRAM,
     ONE,
     ONE_AND_BYTES,
     ONE_AND_RANKS,
@@ -149,6 +150,7 @@ static enum shape shape_of(uint32_t kind) {
     case WIRE_SET: return ONE_AND_BYTES;
     case WIRE_REDUCE: return ONE_AND_RANKS;
     case WIRE_SET_FILE: return ONE_AND_FILE;
+    case WIRE_PROGRAM: return PROGRAM;
     case WIRE_ALLOC_SIZE:
     case WIRE_GET:
     case WIRE_MEMSET:
@@ -175,10 +177,11 @@ size_t wire_count(const struct wire_message *message) {
     }
 }
 
-// Bytes of these; text, data and ranks come after them.
+// Bytes of these, or of what is always of one size; text, data and ranks come after them.
 size_t wire_fixed_size(const struct wire_message *message) {
     const size_t one = shape_of(message->kind) == CHANGES ? sizeof(struct wire_change)
                                                           : sizeof(struct wire_tensor);
+    if (shape_of(message->kind) == PROGRAM) return sizeof(struct wire_program);
     return wire_count(message) * one;
 }
 
@@ -193,6 +196,10 @@ void wire_read_change(const void *rest, size_t i, struct wire_change *out_change
 void wire_read_rank(const void *rest, size_t i, struct wire_rank *out_rank) {
     const char *ranks = (const char *)rest + sizeof(struct wire_tensor);
     memcpy(out_rank, ranks + i * sizeof(*out_rank), sizeof(*out_rank));
+}
+
+void wire_read_program(const void *rest, struct wire_program *out_program) {
+    memcpy(out_program, rest, sizeof(*out_program));
 }
 
 void wire_read_file(const void *rest, struct wire_file *out_file) {

@@ -29,12 +29,13 @@ enum {
     WIRE_FILE_NAME = 256,
     WIRE_FILE_PIECE = 4 << 20, // bytes of a file that have a digest of their own
     WIRE_DIGEST = 32,          // SHA-256
+    WIRE_BOOT = 40,
 };
 // Peers of one major version understand each other: what a later minor one adds is used only with
 // peers that have it.
 #ifndef WIRE_MAJOR
 #define WIRE_MAJOR 2
-#define WIRE_MINOR 2
+#define WIRE_MINOR 3
 #endif
 #define WIRE_MAX_MESSAGE ((size_t)512 << 20)
 
@@ -75,7 +76,9 @@ enum wire_kind {
     // file; follow: struct wire_file, a digest of each WIRE_FILE_PIECE bytes, the last one of what
     // is left. Answer: uint64_t 1; NOT_FOUND if it has no such bytes, UNSUPPORTED if no files.
     WIRE_SET_FILE = 27,
-    WIRE_KINDS = 28,
+    // Since 2.3. Follows: struct wire_program, the process that asks; no answer.
+    WIRE_PROGRAM = 28,
+    WIRE_KINDS = 29,
 };
 
 // `value` of WIRE_SET with its bytes in the message: nothing is answered unless it fails. What
@@ -150,6 +153,14 @@ struct wire_file {
     char name[WIRE_FILE_NAME];
 };
 
+// A process, for those of the same machine.
+struct wire_program {
+    char boot[WIRE_BOOT]; // which the kernel has drawn when it was started
+    uint64_t space;       // of numbers of processes
+    uint32_t process;
+    uint32_t reserved; // 0
+};
+
 struct wire_memory {
     uint64_t free;
     uint64_t total;
@@ -194,6 +205,7 @@ bool wire_read(const void *bytes, size_t size, struct wire_message *out_message,
 void wire_read_tensor(const void *rest, size_t i, struct wire_tensor *out_tensor);
 void wire_read_change(const void *rest, size_t i, struct wire_change *out_change);
 void wire_read_rank(const void *rest, size_t i, struct wire_rank *out_rank); // of WIRE_REDUCE
+void wire_read_program(const void *rest, struct wire_program *out_program);  // of WIRE_PROGRAM
 // Of WIRE_SET_FILE: the file, how many digests there are, and where they are. [any-thread]
 void wire_read_file(const void *rest, struct wire_file *out_file);
 size_t wire_pieces(uint64_t size);
