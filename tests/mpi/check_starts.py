@@ -151,6 +151,12 @@ def busy():
           "MPI has ended" not in job.text, job)
 
 
+def hung():
+    job = Job(("-n", 1, LATE, "hung"), ("-n", 1, NODE), launcher=(*MPIRUN, "--timeout", "40"), GGML_MPI_DEADLINE="1")
+    check("a program does not wait for ever for a node that gets nothing done, nor does the node stay", job.seconds < SOON and job.says(
+        "late: busy for", "not waited for"), job)
+
+
 def killed():
     job = Job(("-n", 1, LATE, "killed"), ("-n", 2, NODE), launcher=(*MPIRUN, *RECOVERY))
     check("nodes leave when their program is killed", job.seconds < SOON and job.text.count("ggml-node: the program is gone") == 2, job)
@@ -205,6 +211,7 @@ def main():
     silent()
     late()
     busy()
+    hung()
     killed()
     stopped()
     threads()

@@ -3,9 +3,10 @@
 // handler of its exit that it registered before it loaded plugins, or after it has ended MPI
 // itself. Prints what it sees, for check_starts.py.
 //
-// usage: mpi-late exit|finalize|busy|threads|message N|killed|stopped, of which "busy" ends while
-// the node computes, "threads" while threads go on to use two nodes, and "message" while a thread
-// sends one; "killed" ends without a word, and "stopped" goes on when it is continued
+// usage: mpi-late exit|finalize|busy|hung|threads|message N|killed|stopped, of which "busy" ends
+// while the node computes, "hung" while it computes one graph for longer than anybody waits,
+// "threads" while threads go on to use two nodes, and "message" while a thread sends one; "killed"
+// ends without a word, and "stopped" goes on when it is continued
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <pthread.h>
@@ -106,16 +107,17 @@ static struct ggml_cgraph *products_graph(const struct products *products, size_
 }
 
 // Starts products that take the node longer than so many seconds, by how long the first of them
-// take: a graph of them as often as it has to be computed.
-static int begin_products(double length) {
+// take: a graph of them as often as it has to be computed, or one graph of all.
+static int begin_products(double length, int at_once) {
     struct products products;
     if (!products_init(&products)) return 0;
     struct ggml_cgraph *batch = products_graph(&products, PRODUCTS);
     if (ggml_backend_graph_compute(stream, batch) != GGML_STATUS_SUCCESS) return 0;
     const double begin = seconds();
     if (ggml_backend_graph_compute(stream, batch) != GGML_STATUS_SUCCESS) return 0;
-    const int n = 1 + (int)(length / (seconds() - begin));
-    for (int i = 0; i < n; ++i)
+    int n = 1 + (int)(length / (seconds() - begin));
+    if (at_once) batch = products_graph(&products, (size_t)n * PRODUCTS);
+    for (int i = 0; i < (at_once ? 1 : n); ++i)
         if (ggml_backend_graph_compute_async(stream, batch) != GGML_STATUS_SUCCESS) return 0;
     printf("late: busy for %d products\n", PRODUCTS * n);
     fflush(stdout);
@@ -259,7 +261,8 @@ int main(int argc, char **argv) {
     if (!make()) return 1;
     if (strcmp(way, "threads") == 0) return begin_threads() ? 0 : 1;
     if (strcmp(way, "message") == 0 && argc > 2) return begin_message(atoi(argv[2])) ? 0 : 1;
-    if (strcmp(way, "busy") == 0) return begin_products(6) ? 0 : 1;
+    if (strcmp(way, "busy") == 0) return begin_products(6, 0) ? 0 : 1;
+    if (strcmp(way, "hung") == 0) return begin_products(60, 1) ? 0 : 1;
     if (strcmp(way, "stopped") == 0) return be_stopped() ? 0 : 1;
     if (strcmp(way, "killed") == 0) raise(SIGKILL);
     if (!finalizes) return 0;

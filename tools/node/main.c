@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "help.h"
 #include "platform.h"
@@ -14,6 +15,7 @@
 enum { EXIT_USAGE = 2, EXIT_NO_DEVICES = 3, EXIT_NO_JOB = 4, EXIT_PROGRAM_LOST = 5 };
 enum { STUCK_SECONDS = 30 }; // for a call of MPI
 enum { JOIN_SECONDS = 1000000000 };
+enum { REST_SECONDS = 5 }; // for what nobody waits for any more
 
 static const char usage[] =
     "Usage: ggml-node [OPTION]...\n"
@@ -230,7 +232,13 @@ int main(int argc, char **argv) {
                 atomic_load(&server.bytes_from_files), atomic_load(&server.n_messages_taken),
                 atomic_load(&server.n_messages_sent), atomic_load(&server.n_left_out),
                 atomic_load(&server.device_memory.bytes));
+    const bool ends_mpi = server.ended_by_program && !server.leaves_mpi;
+    const int status = server.ended_by_program ? EXIT_SUCCESS : EXIT_PROGRAM_LOST;
+    if (!ends_mpi && !server_rests(&server, REST_SECONDS)) {
+        complain("what the program has asked for is not done yet, and left", "");
+        _exit(status);
+    }
     server_free(&server);
-    link_close(server.link, server.ended_by_program && !server.leaves_mpi);
-    return server.ended_by_program ? EXIT_SUCCESS : EXIT_PROGRAM_LOST;
+    link_close(server.link, ends_mpi);
+    return status;
 }

@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 void server_init(struct server *server) {
     memset(server, 0, sizeof(*server));
     server->files = -1;
     pthread_mutex_init(&server->lock, NULL);
-    pthread_cond_init(&server->progress, NULL);
+    link_cond_init(&server->progress);
     pthread_cond_init(&server->ended, NULL);
 }
 
@@ -181,6 +182,25 @@ void server_wait(struct server *server) {
     while (!server->ends)
         pthread_cond_wait(&server->ended, &server->lock);
     pthread_mutex_unlock(&server->lock);
+}
+
+static bool is_working(const struct server *server) {
+    for (int i = 0; i < WIRE_MAX_QUEUES; ++i)
+        if (server->queues[i].runs && server->queues[i].works) return true;
+    return false;
+}
+
+bool server_rests(struct server *server, double seconds) {
+    struct timespec until;
+    int late = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)seconds;
+    pthread_mutex_lock(&server->lock);
+    while (is_working(server) && late == 0)
+        late = pthread_cond_timedwait(&server->progress, &server->lock, &until);
+    const bool rests = !is_working(server);
+    pthread_mutex_unlock(&server->lock);
+    return rests;
 }
 
 // Waits for all threads, then frees streams, graphs and buffers.

@@ -110,6 +110,8 @@ void server_take(void *context, int peer, void *bytes, size_t size);
 void server_wait(struct server *server);
 // Ends all threads; `why`, unless the program asked for it, is printed.
 void server_end(struct server *server, const char *why);
+// Waits until nothing is done any more, for at most so many seconds; false: something is.
+bool server_rests(struct server *server, double seconds);
 // Frees everything; nothing comes any more.
 void server_free(struct server *server);
 

@@ -261,7 +261,7 @@ static void on_progress(void *context, int peer) {
     struct client *client = context;
     if (peer < 1 || peer > client->n_nodes) return;
     pthread_mutex_lock(&client->lock);
-    client->nodes[peer - 1].last_heard = link_now();
+    client->nodes[peer - 1].last_heard = client->nodes[peer - 1].last_step = link_now();
     pthread_mutex_unlock(&client->lock);
 }
 
@@ -289,7 +289,8 @@ static void watch(struct node *node, double now) {
 // For so long this process was stopped, as by a signal: it could not hear anything. None of it is
 // after now, of what came since.
 static void excuse(struct node *node, double seconds, double now) {
-    double *const times[] = {&node->last_heard, &node->last_asked, &node->first_waiting};
+    double *const times[] = {&node->last_heard, &node->last_asked, &node->first_waiting,
+                             &node->last_step};
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); ++i) {
         const double moved = *times[i] + seconds;
         if (*times[i] > 0) *times[i] = moved < now ? moved : now;
@@ -300,8 +301,7 @@ static void excuse(struct node *node, double seconds, double now) {
 // link's thread sleeps deeply.
 static bool on_tick(void *context, double now) {
     struct client *client = context;
-    const double gap = now - client->last_tick;
-    client->last_tick = now;
+    const double gap = now - atomic_exchange(&client->last_tick, now);
     if (atomic_load(&client->n_waiting) == 0) return false;
     pthread_mutex_lock(&client->lock);
     for (int i = 0; i < client->n_nodes; ++i) {
@@ -331,6 +331,7 @@ static void take_answer(struct request *request, void *bytes, const struct wire_
     request->rest_size = rest_size;
     request->status = answer->status;
     request->answered = true;
+    request->node->last_step = request->node->last_heard;
     note_answered(request->node, request->id);
     if (answer->value == WIRE_IN_ORDER) complete_earlier(request);
     if (answer->status != GGML_HOST_OK) {
@@ -915,12 +916,41 @@ static void abandon(struct request *request) {
 }
 
 // An answer that came has come, whatever becomes of the bytes beside it.
-static bool all_are_answered(void *context) {
-    const struct client *client = context;
-    for (int i = 0; i < client->n_nodes; ++i)
-        for (const struct request *at = client->nodes[i].waiting; at; at = at->next)
-            if (!at->answered) return false;
+static bool owes(const struct node *node) {
+    const struct request *at = node->waiting;
+    while (at && at->answered)
+        at = at->next;
+    return at != NULL;
+}
+
+// Whether all is answered, or nothing more is done of what is not. Nothing is known of that while
+// this process was stopped, of which the link's thread has not learned yet.
+static bool end_is_due(void *context) {
+    struct client *client = context;
+    const double now = link_now();
+    const bool was_stopped = now - atomic_load(&client->last_tick) > 1;
+    for (int i = 0; i < client->n_nodes; ++i) {
+        const struct node *node = &client->nodes[i];
+        if (owes(node) && (was_stopped || now - node->last_step < client->deadline)) return false;
+    }
     return true;
+}
+
+// Waits for what nodes were asked for: false if one gets nothing of it done, however it answers
+// pings. The caller holds the client's lock.
+static bool await_answers(struct client *client) {
+    bool all = true;
+    for (int i = 0; i < client->n_nodes; ++i)
+        client->nodes[i].last_step = link_now();
+    await(client, end_is_due, client);
+    for (int i = 0; i < client->n_nodes; ++i) {
+        const struct node *node = &client->nodes[i];
+        if (!owes(node)) continue;
+        GGML_LOG_WARN("MPI%d on %s has got nothing done for %g s: it is not waited for\n",
+                      node->peer, node->about.host, client->deadline);
+        all = false;
+    }
+    return all;
 }
 
 // Tells each node to end, once it has done what it was asked for: the program would not wait for
@@ -934,10 +964,10 @@ void client_end(void) {
     is_running = false;
     pthread_mutex_lock(&client->lock);
     atomic_store(&client->closes, true);
-    await(client, all_are_answered, client);
+    const bool all = await_answers(client);
     pthread_mutex_unlock(&client->lock);
-    bool lost = !joiner_end(client->joiner); // ending MPI would wait for that thread
-    lost = say_goodbye(client, lost);
+    const bool stays = !joiner_end(client->joiner); // ending MPI would wait for that thread
+    const bool lost = say_goodbye(client, stays || !all);
     // Ending MPI waits for every process of the job, so nobody does when one is lost.
     link_close(client->link, !lost);
     pthread_mutex_lock(&client->lock);

@@ -83,6 +83,7 @@ struct node {
     struct wire_link links[CLIENT_LINKS];       // to node i + 1, of 0: not measured
     struct request *waiting, **waiting_end;     // in the order of their ids
     double last_heard, last_asked, first_waiting;
+    double last_step; // when an answer came, or bytes beside one; a ping's does not count
     struct line buffers;
     // Requests that are answered only if they fail: the newest one, the newest request whose answer
     // has come, and the bytes that were told since.
@@ -102,8 +103,9 @@ struct client {
     atomic_int n_nodes;
     atomic_int n_shown; // of which the host may see devices
     ggml_backend_reg_t reg;
-    struct joiner *joiner;      // that waits for nodes of other jobs, or NULL
-    double deadline, last_tick; // the link's thread's
+    struct joiner *joiner; // that waits for nodes of other jobs, or NULL
+    double deadline;
+    _Atomic double last_tick; // of the link's thread
     uint64_t next_id;
     uint32_t next_tag;
     uint8_t tag_users[LINK_TAGS]; // open requests with that tag, and who is about to post them
