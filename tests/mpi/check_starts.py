@@ -166,11 +166,15 @@ def stopped():
     command = [*MPIRUN, "-n", "1", LATE, "stopped", ":", "-n", "1", NODE]
     with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**ENVIRONMENT, "GGML_MPI_DEADLINE": "1"}) as job:
-        line = job.stdout.readline()
-        time.sleep(5)
-        os.kill(int(line.split()[2]), signal.SIGCONT)
-        text = job.communicate(timeout=60)[0]
-    check("a program that is stopped for a while keeps its node", job.returncode == 0 and "late: goes on" in text, line + text)
+        text = ""
+        for line in job.stdout:
+            text += line
+            if line.startswith("late: process "):
+                time.sleep(5)
+                os.kill(int(line.split()[2]), signal.SIGCONT)
+                break
+        text += job.communicate(timeout=60)[0]
+    check("a program that is stopped for a while keeps its node", job.returncode == 0 and "late: goes on" in text, text)
 
 
 def threads():
