@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The CPU plugin as a file: loaded beside the built-in one, it computes the same and unloads.
+#define _GNU_SOURCE
 #include "cpu_test.h"
 
 #include "ggml-plugin-cpu.h"
+#if defined(__linux__)
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 static float compute_on(ggml_backend_t stream) {
     struct ggml_context *ctx = test_context(8);
@@ -53,6 +59,37 @@ static void test_device_describes_itself(void **state) {
     assert_false(props.caps.async);
 }
 
+#if defined(__linux__)
+enum { KNOWN, UNKNOWN, NO_RIGHT };
+
+// What a process whose root is an empty folder learns about memory.
+static int ask_in(const char *empty) {
+    if (chroot(empty) != 0 && (unshare(CLONE_NEWUSER) != 0 || chroot(empty) != 0)) return NO_RIGHT;
+    size_t free = 0, total = 0;
+    ggml_backend_dev_memory(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), &free, &total);
+    return free > 0 && total >= free ? KNOWN : UNKNOWN;
+}
+
+// Programs in a chroot or a sandbox often have no /proc.
+static void test_memory_without_proc(void **state) {
+    (void)state;
+    char empty[] = "empty-XXXXXX";
+    int status = -1;
+    assert_non_null(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU));
+    assert_non_null(mkdtemp(empty));
+    const pid_t child = fork();
+    if (child == 0) _exit(ask_in(empty));
+    const bool ended = child > 0 && waitpid(child, &status, 0) == child;
+    rmdir(empty);
+    assert_true(ended && WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_RIGHT) {
+        print_message("# not without the right to another root\n");
+        return;
+    }
+    assert_int_equal(WEXITSTATUS(status), KNOWN);
+}
+#endif
+
 static void test_named_functions(void **state) {
     (void)state;
     static const char *const names[] = {"ggml_backend_set_n_threads",
@@ -80,6 +117,9 @@ int main(void) {
         cmocka_unit_test(test_module_computes_and_unloads),
         cmocka_unit_test(test_device_describes_itself),
         cmocka_unit_test(test_named_functions),
+#if defined(__linux__)
+        cmocka_unit_test(test_memory_without_proc),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

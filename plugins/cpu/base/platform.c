@@ -22,6 +22,7 @@
 #elif defined(__linux__)
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #endif
 
 // Nanoseconds of a clock that never goes back, for profiles.
@@ -190,13 +191,23 @@ static size_t meminfo_bytes(const char *text, const char *key) {
     return line && sscanf(line + strlen(key), " %llu", &kib) == 1 ? (size_t)kib * 1024 : 0;
 }
 
+// For programs without /proc, as in a chroot. What files could give back doesn't count as free.
+static void ask_kernel(size_t *out_free, size_t *out_total) {
+    struct sysinfo info;
+    if (sysinfo(&info) != 0) return;
+    *out_total = (size_t)info.totalram * info.mem_unit;
+    *out_free = ((size_t)info.freeram + info.bufferram) * info.mem_unit;
+}
+
 // Both are 0 where the system doesn't tell.
 void cpu_memory(size_t *out_free, size_t *out_total) {
     char text[4096];
     *out_free = *out_total = 0;
-    if (!read_text("/proc/meminfo", text, sizeof(text))) return;
-    *out_total = meminfo_bytes(text, "MemTotal:");
-    *out_free = meminfo_bytes(text, "MemAvailable:");
+    if (read_text("/proc/meminfo", text, sizeof(text))) {
+        *out_total = meminfo_bytes(text, "MemTotal:");
+        *out_free = meminfo_bytes(text, "MemAvailable:");
+    }
+    if (*out_total == 0) ask_kernel(out_free, out_total);
     if (*out_free > *out_total) *out_free = *out_total;
 }
 #elif defined(_WIN32)
