@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Buffers: validating wrappers of struct ggml_buffer_table.
 #include "base/mem.h"
+#include "base/object_turn.h"
 #include "base/thread_guard.h"
-#include "base/turn.h"
 #include "device/check.h"
 #include "plugin/registry/live.h"
 
@@ -123,10 +123,10 @@ enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
     if (!device_require_arg(tensor, __func__, "tensor")) return GGML_STATUS_FAILED;
     if (!buffer->table->init_tensor) return GGML_STATUS_SUCCESS;
     const unsigned long errors_before = ggml_fail_count();
-    struct turn turn;
-    turn_begin(&turn, buffer);
+    struct object_turn turn;
+    object_turn_begin(&turn, buffer);
     const int32_t status = buffer->table->init_tensor(buffer, tensor);
-    turn_end(&turn);
+    object_turn_end(&turn);
     return device_graph_status(optional_status(status, errors_before, __func__, buffer));
 }
 

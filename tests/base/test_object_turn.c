@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/turn.h"
+#include "base/object_turn.h"
 
 #ifdef __linux__
 #include <sys/wait.h>
@@ -26,12 +26,12 @@ static long count[2]; // changed within turns alone
 static void *add(void *argument) {
     const int which = (int)(intptr_t)argument;
     for (int i = 0; i < N_ROUNDS; ++i) {
-        struct turn outer, inner;
-        turn_begin(&outer, &objects[which]);
-        turn_begin(&inner, &objects[which]);
+        struct object_turn outer, inner;
+        object_turn_begin(&outer, &objects[which]);
+        object_turn_begin(&inner, &objects[which]);
         ++count[which];
-        turn_end(&inner);
-        turn_end(&outer);
+        object_turn_end(&inner);
+        object_turn_end(&outer);
     }
     return NULL;
 }
@@ -49,13 +49,13 @@ static void test_one_thread_at_a_time(void **state) {
 
 static void test_objects_are_independent(void **state) {
     (void)state;
-    struct turn turn;
+    struct object_turn turn;
     pthread_t thread;
     count[1] = 0;
-    turn_begin(&turn, &objects[0]);
+    object_turn_begin(&turn, &objects[0]);
     assert_int_equal(pthread_create(&thread, NULL, add, (void *)(intptr_t)1), 0);
     pthread_join(thread, NULL); // ends, though this thread's turn at the other object doesn't
-    turn_end(&turn);
+    object_turn_end(&turn);
     assert_int_equal(count[1], N_ROUNDS);
 }
 
@@ -63,36 +63,36 @@ static void test_objects_are_independent(void **state) {
 static atomic_bool is_inside, may_leave;
 
 static void *stay(void *argument) {
-    struct turn turn;
-    turn_begin(&turn, argument);
+    struct object_turn turn;
+    object_turn_begin(&turn, argument);
     atomic_store(&is_inside, true);
     while (!atomic_load(&may_leave))
         sched_yield();
-    turn_end(&turn);
+    object_turn_end(&turn);
     return NULL;
 }
 
 static void test_a_child_does_not_wait_for_threads_of_its_parent(void **state) {
     (void)state;
-    struct turn mine;
+    struct object_turn mine;
     pthread_t thread;
     int status = -1;
     assert_int_equal(pthread_create(&thread, NULL, stay, &objects[0]), 0);
     while (!atomic_load(&is_inside))
         sched_yield();
-    turn_begin(&mine, &objects[1]);
+    object_turn_begin(&mine, &objects[1]);
     const pid_t child = fork();
     if (child == 0) {
-        struct turn turn;
+        struct object_turn turn;
         alarm(20);
-        turn_begin(&turn, &objects[0]);
-        turn_end(&turn);
-        turn_end(&mine);
+        object_turn_begin(&turn, &objects[0]);
+        object_turn_end(&turn);
+        object_turn_end(&mine);
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    turn_end(&mine);
+    object_turn_end(&mine);
     atomic_store(&may_leave, true);
     pthread_join(thread, NULL);
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
 // A list of the turns in progress, under one lock that is held for moments only. O(turns in
 // progress).
-#include "base/turn.h"
+#include "base/object_turn.h"
 
 #include <stdbool.h>
 
 static pthread_mutex_t turns_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
-static struct turn *turns; // in progress, of all threads
+static struct object_turn *turns; // in progress, of all threads
 static int n_waiting;
 
-static bool is_taken(const struct turn *wanted) {
-    for (const struct turn *turn = turns; turn; turn = turn->next) {
+static bool is_taken(const struct object_turn *wanted) {
+    for (const struct object_turn *turn = turns; turn; turn = turn->next) {
         if (turn->object == wanted->object && !pthread_equal(turn->thread, wanted->thread))
             return true;
     }
     return false;
 }
 
-void turn_begin(struct turn *out_turn, const void *object) {
-    *out_turn = (struct turn){.object = object, .thread = pthread_self()};
+void object_turn_begin(struct object_turn *out_turn, const void *object) {
+    *out_turn = (struct object_turn){.object = object, .thread = pthread_self()};
     pthread_mutex_lock(&turns_lock);
     while (is_taken(out_turn)) {
         ++n_waiting;
@@ -31,9 +31,9 @@ void turn_begin(struct turn *out_turn, const void *object) {
     pthread_mutex_unlock(&turns_lock);
 }
 
-void turn_end(struct turn *turn) {
+void object_turn_end(struct object_turn *turn) {
     pthread_mutex_lock(&turns_lock);
-    struct turn **link = &turns;
+    struct object_turn **link = &turns;
     while (*link && *link != turn)
         link = &(*link)->next;
     if (*link) *link = turn->next;
@@ -52,7 +52,7 @@ static void release(void) {
 
 // Turns of threads that only the parent has would never end.
 static void release_in_child(void) {
-    struct turn **link = &turns;
+    struct object_turn **link = &turns;
     while (*link) {
         if (pthread_equal((*link)->thread, pthread_self()))
             link = &(*link)->next;
