@@ -88,7 +88,7 @@ static bool can_reach(const struct node *node, const struct ggml_tensor *tensor)
     return good;
 }
 
-// Nobody's business is where a tensor comes from that isn't computed here.
+// A tensor that isn't computed there, wherever it comes from.
 static void make_plain(struct wire_tensor *tensor) {
     tensor->op = GGML_OP_NONE;
     memset(tensor->op_params, 0, sizeof(tensor->op_params));
